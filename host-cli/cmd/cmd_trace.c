@@ -265,7 +265,7 @@ static bool trace_run(struct trace *trace, GError **error)
 
 /* ---- the end ---- */
 
-static void warn_of_overwritten(const json_t *state)
+static void warn_of_lost(const json_t *state)
 {
 	const json_t *probes = json_object_get(state, "probes");
 
@@ -273,7 +273,11 @@ static void warn_of_overwritten(const json_t *state)
 		const json_t *probe = json_array_get(probes, i);
 		g_autofree char *name = text_printable(member_text(probe, "name"));
 
-		if (json_is_false(json_object_get(probe, "intact")))
+		if (json_is_true(json_object_get(probe, "intact")))
+			continue;
+		if (g_strcmp0(member_text(probe, "breakpoint"), "processor") == 0)
+			say("the guest has unloaded the module of %s; later hits are not recorded", name);
+		else
 			say("the guest has overwritten the breakpoint of %s; later hits are not recorded", name);
 	}
 }
@@ -337,7 +341,7 @@ static bool finish(struct trace *trace, GError **error)
 		return false;
 	json_t *state = trace_source_statistics(trace->source);
 
-	warn_of_overwritten(state);
+	warn_of_lost(state);
 	if (trace->given->json)
 		print_summary_json(trace, state);
 	else

@@ -2,6 +2,7 @@
 #include "trace/trace_names.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <vprof/probe.h>
 
 #include "engine/engine_find.h"
@@ -12,7 +13,12 @@
 /* A guest cannot make vprof keep more of them: then all are forgotten, and the mappings of new processes are kept. */
 #define MAPPINGS_MAX 65536u
 
+/* Addresses in modules that are looked up, each once: what is behind it changes seldom, and a look takes time. */
+#define MODULE_ADDRESSES_MAX 4096u
+
 struct trace_names {
+	struct client *client;
+	GHashTable *modules;   /* from addresses of the kernel (uint64_t) to names of what modules have there, or "" */
 	struct symtab *symtab; /* NULL: no names of the kernel's functions */
 	struct user_symbols *user;
 	struct mappings *mappings;
@@ -39,6 +45,9 @@ struct trace_names *trace_names_new(struct client *client, const char *symfs)
 	struct image *image = kernel ? image_open(kernel, NULL) : NULL;
 	struct trace_names *names = g_new0(struct trace_names, 1);
 
+	names->client = client;
+	names->modules = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+
 	if (image)
 		names->symtab = symtab_load(image, NULL);
 	image_free(image);
@@ -52,6 +61,7 @@ void trace_names_free(struct trace_names *names)
 {
 	if (!names)
 		return;
+	g_hash_table_unref(names->modules);
 	resolver_free(names->resolver);
 	mappings_free(names->mappings);
 	user_symbols_free(names->user);
@@ -71,11 +81,40 @@ void trace_names_take(struct trace_names *names, const struct perf_event_header 
 	mappings_add(names->mappings, record, bytes, time_ns);
 }
 
+/* NULL: nothing known. New string. */
+static char *ask_module(const struct trace_names *names, uint64_t ip)
+{
+	json_t *wanted = json_pack("{s:[o]}", "addresses", json_sprintf("0x%" PRIx64, ip));
+	json_t *answer = engine_ask(names->client, "module-symbols", wanted, NULL);
+	const json_t *place = json_array_get(json_object_get(answer, "symbols"), 0);
+	const char *symbol = member_text(place, "symbol"), *start = member_text(place, "start");
+	g_autofree char *name = symbol ? text_printable(symbol) : NULL;
+	const uint64_t distance = start ? ip - g_ascii_strtoull(start, NULL, 16) : 0;
+
+	json_decref(answer);
+	return name && distance != 0 ? g_strdup_printf("%s+0x%" PRIx64, name, distance) : g_steal_pointer(&name);
+}
+
+static const char *find_module(const struct trace_names *names, uint64_t ip)
+{
+	const char *name = g_hash_table_lookup(names->modules, &ip);
+	char *asked;
+
+	if (!name && ip >> 63 && g_hash_table_size(names->modules) < MODULE_ADDRESSES_MAX) {
+		asked = ask_module(names, ip);
+		name = asked ? asked : g_strdup("");
+		g_hash_table_insert(names->modules, g_memdup2(&ip, sizeof(ip)), (char *)name);
+	}
+	return name ? name : "";
+}
+
 char *trace_names_kernel(const struct trace_names *names, uint64_t ip)
 {
 	const struct symbol *symbol = names->symtab ? symtab_find(names->symtab, ip) : NULL;
 	g_autofree char *name = NULL;
 
+	if (!symbol && *find_module(names, ip) != '\0')
+		return g_strdup(find_module(names, ip));
 	if (!symbol)
 		return g_strdup_printf("0x%" PRIx64, ip);
 	name = text_printable(symbol->name);

@@ -101,6 +101,16 @@ struct session_modules *session_modules_read(struct session *session G_GNUC_UNUS
 	return NULL;
 }
 
+const struct module *session_modules_get(const struct session_modules *modules G_GNUC_UNUSED, unsigned i G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
+const struct symtab *session_modules_symtab(struct session_modules *modules G_GNUC_UNUSED, unsigned i G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
 void session_modules_free(struct session_modules *modules G_GNUC_UNUSED)
 {
 }

@@ -6,17 +6,28 @@ import json
 import lzma
 import pathlib
 import re
+import signal
 
 import harness
 from engine import Engine
 from harness import VPROF
 
-MODULES = "virtio/virtio", "virtio/virtio_ring", "virtio/virtio_mmio", "block/virtio_blk"
+MODULES = "drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virtio/virtio_mmio", "drivers/block/virtio_blk"
+MORE_MODULES = {"test_functions": ("arch/x86/kernel/cpuid",)}
 INIT = """#!/bin/sh
 busybox mount -t proc proc /proc
 busybox mount -t devtmpfs dev /dev
 for name in virtio virtio_ring virtio_mmio virtio_blk; do [ ! -e /bin/$name.ko ] || busybox insmod /bin/$name.ko; done
 while read -r word number rest; do [ "$word" != ctxt ] || echo "init: $word $number"; done </proc/stat
+until_told() { until [ "$(busybox dd if=/dev/vda bs=512 count=1 iflag=direct 2>/dev/null | busybox tr -d '\\0')" = "$1" ]; do busybox usleep 300000; done; }
+if [ -e /bin/cpuid.ko ]; then
+	busybox insmod /bin/cpuid.ko; echo "init: loaded"
+	until_told open
+	for name in 1 2 3; do : </dev/cpu/0/cpuid; done; echo "init: opened"
+	until_told unload
+	busybox rmmod cpuid; echo "init: unloaded"
+	until_told "go on"
+fi
 exec known_calls
 """
 CALLS, OPENS, FORKS, BLOCKS = 300, 25, 20, 16  # known_calls.c
@@ -54,38 +65,41 @@ tracepoint:sched:sched_process_fork /comm == "parent"/ { $task = curtask; @pid[$
 class Lessons(harness.ProgramTest):
     def setUp(self):
         super().setUp()
+        modules = (*MODULES, *MORE_MODULES.get(self._testMethodName, ()))
         harness.need_kvm()
         harness.need_feature("breakpoint")
         self.kernel = harness.script("kernel-debian.sh", "6.12", "cloud")
-        initrd, init, disk = self.folder / "initrd", self.folder / "init", self.folder / "disk"
+        initrd, init, self.disk = self.folder / "initrd", self.folder / "init", self.folder / "disk"
         init.write_text(INIT)
-        disk.write_bytes(b"")
-        with disk.open("r+b") as file:
-            file.truncate(4 << 20)
+        self.disk.write_bytes(bytes(4 << 20))
         files = [harness.BIN / "known_calls"]
-        drivers, = (pathlib.Path(self.kernel).parents[1] / "lib" / "modules").glob("*/kernel/drivers")
-        for name in MODULES:
-            for packed in drivers.glob(f"{name}.ko*"):
+        folder, = (pathlib.Path(self.kernel).parents[1] / "lib" / "modules").glob("*/kernel")
+        for name in modules:
+            for packed in folder.glob(f"{name}.ko*"):
                 files.append(self.folder / f"{packed.name.split('.')[0]}.ko")
                 files[-1].write_bytes(lzma.decompress(packed.read_bytes()) if packed.suffix == ".xz" else packed.read_bytes())
         harness.script("initramfs.sh", initrd, init, *files)
         self.console = self.folder / "console"
-        self.engine = Engine(self, self.kernel, "--initrd", initrd, "--console", self.console, "--disk", disk)
+        self.engine = Engine(self, self.kernel, "--initrd", initrd, "--console", self.console, "--disk", self.disk)
         # Reads the kernel, which takes longer on an emulated host than the program waits.
         self.engine.execute("probe-add", probe="tracepoint:sched:sched_switch", stack=True)
         self.engine.execute("probe-record", on=True)
         self.engine.execute("probe-record", on=False)
         self.engine.execute("probe-remove", id=1)
 
-    def trace(self, *lessons):
-        """Boots the guest with all of them: what each has printed, its maps with the parts of keys as texts, and what it said."""
+    def trace(self, *lessons, begin=None):
+        """Has the guest do its work, by booting if not by `begin`, with all of them: what each has printed, its maps with the parts of
+        keys as texts, and what it said."""
         traces = []
         for lesson, *parameters in lessons:
             path = self.folder / f"lesson-{len(traces)}.bt"
             path.write_text(READY + lesson)
             traces.append(self.start(VPROF, "trace", "-j", "--breakpoints", "processor", "--script", path, self.engine.path, *parameters))
             self.wait_for_line(traces[-1])
-        self.engine.execute("guest-start")
+        if begin:
+            begin()
+        else:
+            self.engine.execute("guest-start")
         results = []
         for (lesson, *_), trace in zip(lessons, traces):
             out, err = self.finish(trace, timeout=120)
@@ -129,11 +143,17 @@ class Lessons(harness.ProgramTest):
         self.assertEqual(path[0].count("open path: known-file\n"), OPENS + 1)
 
     def test_functions(self):
-        """Lessons 6 and 7."""
-        vfs_bytes, times = self.trace([VFS_BYTES], [TIMES])
+        """Functions of modules, then lessons 6 and 7."""
+        self.refused(VPROF, "trace", self.engine.path, "-e", "kprobe:cpuid:cpuid_open { @ = count(); }",
+                     message="cannot read the guest's modules")
+        self.engine.execute("guest-start")
+        self.check_modules()
+        vfs_bytes, times = self.trace([VFS_BYTES], [TIMES], begin=lambda: self.tell("go on"))
         ranges = self.counts(vfs_bytes[1]["@bytes"][()])
         print(f"  bytes of vfs_read(): {ranges}", flush=True)
-        self.assertEqual([ranges[name] for name in ("[400, 600)", "[1400, 1600)", "[1800, 2000)")], [SIZES[450], SIZES[1500], SIZES[1900]])
+        # The guest reads, too, until it is told to go on.
+        self.assertEqual([ranges[name] for name in ("[1400, 1600)", "[1800, 2000)")], [SIZES[1500], SIZES[1900]])
+        self.assertGreaterEqual(ranges["[400, 600)"], SIZES[450])
         self.assertGreaterEqual(ranges["[0, 200)"], SIZES[1] + SIZES[70])
         of_reader = self.counts(times[1]["@ns"]["reader",])
         print(f"  its times: {of_reader}", flush=True)
@@ -172,6 +192,52 @@ class Lessons(harness.ProgramTest):
         print(f"  {maps['@']}; {said}", flush=True)
         self.assertGreater(sum(maps["@"].values()), 0)
         self.assertEqual([key for key in maps["@"] if not re.fullmatch(r"tracepoint:sched:sched_\w+", key)], [])
+
+    def wait_for(self, text):
+        harness.wait_until(lambda: text in self.console.read_text(errors="replace"), text, 60)
+
+    def tell(self, text):
+        with self.disk.open("r+b") as file:
+            file.write(text.encode().ljust(512, b"\0"))
+
+    def events_of(self, trace):
+        """Its events, and what it said, once it has been told to end."""
+        trace.send_signal(signal.SIGINT)
+        out, said = self.finish(trace)
+        return [json.loads(line) for line in out.splitlines()], said
+
+    def check_modules(self):
+        self.wait_for("init: loaded")
+        listed, _ = self.run_program(VPROF, "probe", "list", "function:cpuid:*", "--engine", self.engine.path)
+        self.assertIn("function:cpuid:cpuid_open", listed.splitlines())
+        self.assertNotIn("function:cpuid:cpuid_init", listed.splitlines())
+        listed, _ = self.run_program(VPROF, "probe", "list", "function:vmlinux:vfs_rea*", "--engine", self.engine.path)
+        self.assertIn("function:vfs_read", listed.splitlines())
+        for probe, message in (("function:cpuid:cpuid_opened", r'module cpuid has no function "cpuid_opened".*there is cpuid_open\.'),
+                               ("function:cpuidle:cpuid_open", r'no module "cpuidle" loaded now; it has cpuid\.'),
+                               ("function:cpuid:cpuid_open+4", "function:MODULE:NAME")):
+            self.refused(VPROF, "trace", self.engine.path, "-e", probe, message=message)
+
+        # By a pattern, and with a program.
+        events = self.start(VPROF, "trace", "-j", self.engine.path, "-e", "recording:start", "-e", "function:cpuid:cpuid_op*",
+                            "-e", "function:vmlinux:chrdev_open")
+        script = self.start(VPROF, "trace", "-j", self.engine.path, "-e", READY + "kprobe:cpuid:cpuid_open { @[comm] = count(); }")
+        self.wait_for_line(script)
+        self.wait_for_line(events)
+        self.tell("open")
+        self.wait_for("init: opened")
+        lines, _ = self.events_of(events)
+        print(f"  {lines[0]}", flush=True)
+        self.assertEqual([line.get("func") for line in lines if line.get("probe") == "function:cpuid:cpuid_open"], ["cpuid_open"] * 3)
+        self.assertGreaterEqual(len([line for line in lines if line.get("probe") == "function:chrdev_open"]), 3)
+
+        self.tell("unload")
+        self.wait_for("init: unloaded")
+        lines, said = self.events_of(script)
+        print(f"  {said}", flush=True)
+        self.assertIn("the guest has unloaded the module of function:cpuid:cpuid_open", said)
+        self.assertEqual([entry for line in lines for entry in line.get("entries", [])], [{"key": ["init"], "value": 3}])
+        self.refused(VPROF, "trace", self.engine.path, "-e", "function:cpuid:cpuid_open", message='no module "cpuid" loaded now')
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from engine import Client
 from harness import VMM
 
 BOOT_SECONDS = 500
-TOGETHER = 48  # probes of a client at the same time, of 64 that it may have
+TOGETHER = 48  # probes of a client at the same time, of 512 that it may have
 READ_BYTES = 4096
 OFFSET_MAX = 400
 GOES_ON_SECONDS = 60  # with the busiest functions stepped

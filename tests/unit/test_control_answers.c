@@ -23,11 +23,21 @@ static char *kernel_path;
 
 /* ---- a guest with a kernel, memory, clocks and modules ---- */
 
-/* These three take the place of sample/session_modules.c, as the guest has no kernel with modules to read. */
+/* These take the place of sample/session_modules.c, as the guest has no kernel with modules to read. */
 
 struct session_modules *session_modules_read(struct session *of G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
 	return (struct session_modules *)(void *)kernel_path;
+}
+
+const struct module *session_modules_get(const struct session_modules *modules G_GNUC_UNUSED, unsigned i G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
+const struct symtab *session_modules_symtab(struct session_modules *modules G_GNUC_UNUSED, unsigned i G_GNUC_UNUSED)
+{
+	return NULL;
 }
 
 void session_modules_free(struct session_modules *modules G_GNUC_UNUSED)
@@ -36,7 +46,8 @@ void session_modules_free(struct session_modules *modules G_GNUC_UNUSED)
 
 bool session_modules_find(struct session_modules *modules G_GNUC_UNUSED, uint64_t address, struct module_place *place)
 {
-	*place = (struct module_place){.module = "ext4", .symbol = "ext4_read", .file_offset = 0x40, .bytes = 16};
+	*place = (struct module_place){
+		.module = "ext4", .symbol = "ext4_read", .file_offset = 0x40, .address = 0x1000, .bytes = 16};
 	return address == 0x1000;
 }
 

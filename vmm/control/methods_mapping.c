@@ -205,10 +205,10 @@ static json_t *method_mapping_read(struct control_call *call, GError **error)
 
 static json_t *place_json(uint64_t address, const struct module_place *place)
 {
-	return json_pack("{s:o, s:o, s:o, s:I, s:I}", "address", control_hex_address(address), "module",
+	return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I}", "address", control_hex_address(address), "module",
 	                 control_text(place->module, MODULE_NAME_BYTES), "symbol",
-	                 control_text(place->symbol, SYMBOL_BYTES_MAX), "offset", (json_int_t)place->file_offset,
-	                 "bytes", (json_int_t)place->bytes);
+	                 control_text(place->symbol, SYMBOL_BYTES_MAX), "start", control_hex_address(place->address),
+	                 "offset", (json_int_t)place->file_offset, "bytes", (json_int_t)place->bytes);
 }
 
 static json_t *method_module_symbols(struct control_call *call, GError **error)
@@ -263,6 +263,7 @@ static const struct method_member symbol_members[] = {
 	{"address", "address that was asked for", MEMBER_ADDRESS},
 	{"module", "module at the address", MEMBER_STRING},
 	{"symbol", "symbol at the address", MEMBER_STRING},
+	{"start", "where the symbol begins", MEMBER_ADDRESS},
 	{"offset", "offset of the symbol in the module's code, as in the mapping of the module", MEMBER_INTEGER},
 	{"bytes", "size of the symbol", MEMBER_INTEGER},
 	{0},

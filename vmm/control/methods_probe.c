@@ -16,6 +16,7 @@
 #define PROBE_BYTES_MAX (PROBE_NAME_BYTES - 1)
 #define REGISTERS_MAX 64
 #define TRACEPOINT "tracepoint"
+#define FUNCTION "function:"
 
 static const char *const breakpoint_names[] = {[GUEST_BREAKPOINT_ANY] = "any",
                                                [GUEST_BREAKPOINT_PROCESSOR] = "processor",
@@ -109,6 +110,13 @@ static void list_functions(struct listing *listing, struct probe_hub *hub)
 	}
 }
 
+static void list_function(void *data, const char *module, const char *function)
+{
+	g_autofree char *what = g_strconcat(module, ":", function, NULL);
+
+	list_name(data, "function", what);
+}
+
 static void list_tracepoint(void *data, const char *name, bool arguments)
 {
 	struct listing *listing = data;
@@ -126,9 +134,25 @@ static void list_tracepoints(struct listing *listing, struct probe_hub *hub)
 		probe_hub_list_tracepoints(hub, list_tracepoint, listing);
 }
 
+/* Their symbols are read for a pattern only that can match: function:MODULE:NAME. */
+static bool is_of_modules(const char *pattern)
+{
+	const char *module = strchr(pattern, ':');
+
+	return module && strchr(module + 1, ':');
+}
+
+/* Without the name that the kernel itself may have in place of a module's. New string; NULL for NULL. */
+static char *pattern_of(const char *match)
+{
+	const bool is_function = match && g_str_has_prefix(match, FUNCTION);
+
+	return is_function ? g_strconcat(FUNCTION, probe_skip_kernel(match + strlen(FUNCTION)), NULL) : g_strdup(match);
+}
+
 static json_t *method_probe_list(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
-	const char *pattern = json_string_value(json_object_get(call->arguments, "match"));
+	g_autofree char *pattern = pattern_of(json_string_value(json_object_get(call->arguments, "match")));
 	struct listing listing = {.pattern = pattern,
 	                          .skip = json_integer_value(json_object_get(call->arguments, "from")),
 	                          .names = json_array(),
@@ -138,6 +162,8 @@ static json_t *method_probe_list(struct control_call *call, GError **error G_GNU
 		list_exits(&listing);
 		list_syscalls(&listing);
 		list_functions(&listing, call->server->probes);
+		if (is_of_modules(pattern))
+			probe_hub_list_modules(call->server->probes, list_function, &listing);
 		list_tracepoints(&listing, call->server->probes);
 	}
 	json_int_t next = listing.skip + (json_int_t)json_array_size(listing.names);
@@ -444,7 +470,8 @@ static const struct method_member probe_members[] = {
 	{"stack", "whether the call chain is recorded with each event", MEMBER_BOOLEAN},
 	{"events", "number of events so far", MEMBER_INTEGER},
 	{"breakpoint", "processor or patch; null: the probe needs none", MEMBER_STRING, .nullable = true},
-	{"intact", "false after the guest has overwritten a patch", MEMBER_BOOLEAN},
+	{"intact", "false after the guest has overwritten a patch, or unloaded the module of the function",
+         MEMBER_BOOLEAN},
 	{0},
 };
 

@@ -307,6 +307,17 @@ const struct module_range *module_table_find(const struct module_table *table, u
 	return at < table->n_ranges && table->ranges[at].start <= address ? &table->ranges[at] : NULL;
 }
 
+/* The memory of a module that was unloaded is not mapped, or something else's. */
+bool module_is_there(const struct module_layout *layout, struct page_walk *walk, const struct module *module)
+{
+	char name[MODULE_NAME_BYTES];
+	uint64_t start;
+
+	return kernel_read(walk, module->address + layout->name, name, sizeof(name)) &&
+	       kernel_read(walk, module->address + layout->parts[MODULE_TEXT].base, &start, sizeof(start)) &&
+	       strncmp(name, module->name, sizeof(name)) == 0 && start == module->parts[MODULE_TEXT].start;
+}
+
 /* ---- unwinding ---- */
 
 /* Each slot holds the distance from itself to its code. */

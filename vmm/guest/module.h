@@ -101,6 +101,9 @@ struct module_table {
 bool module_table_update(struct module_table *table, const struct module_layout *layout, struct page_walk *walk,
                          uint64_t now_ns);
 
+/* Whether it is still loaded where it was; it may have been loaded again there. Two reads, no lock, no allocation. */
+bool module_is_there(const struct module_layout *layout, struct page_walk *walk, const struct module *module);
+
 /* The module code at `address`; NULL: none. */
 const struct module_range *module_table_find(const struct module_table *table, uint64_t address);
 

@@ -202,6 +202,7 @@ static void probe_free(gpointer data)
 	struct probe *probe = data;
 
 	probe_values_free(probe->values);
+	g_free(probe->module);
 	g_clear_pointer(&probe->arguments, g_array_unref);
 	probe_fields_clear(&probe->fields);
 	g_free(probe->program);
@@ -306,7 +307,7 @@ static void fill_info(const struct probe *probe, struct probe_info *info)
 		return;
 	}
 	info->breakpoint = probe->breakpoint.patched ? GUEST_BREAKPOINT_PATCH : GUEST_BREAKPOINT_PROCESSOR;
-	info->intact = guest->debug->breakpoint_intact(guest, &probe->breakpoint);
+	info->intact = guest->debug->breakpoint_intact(guest, &probe->breakpoint) && probe_module_is_there(probe);
 	for (size_t i = 0; probe->returns && probe_returns_breakpoint(probe->returns, i); i++)
 		info->intact &= guest->debug->breakpoint_intact(guest, probe_returns_breakpoint(probe->returns, i));
 }

@@ -42,6 +42,10 @@ bool probe_hub_fields(struct probe_hub *hub, const struct probe_spec *spec, stru
 void probe_hub_list_tracepoints(struct probe_hub *hub, void (*each)(void *data, const char *name, bool arguments),
                                 void *data);
 
+/* The same for every function of the kernel's modules. */
+void probe_hub_list_modules(struct probe_hub *hub, void (*each)(void *data, const char *module, const char *function),
+                            void *data);
+
 /*
  * A client has set a marker, the begin or the end of a phase: an event of vCPU 0 for each marker probe that matches
  * `name`. Returns the number of the marker, from 1 on, which is the value of the event.
@@ -81,7 +85,7 @@ struct probe_info {
 	size_t n_paths;
 	uint64_t events;                       /* since recording began last, dropped ones included */
 	enum guest_breakpoint_kind breakpoint; /* the kind of breakpoint it took; GUEST_BREAKPOINT_ANY: none */
-	bool intact; /* false: the guest has overwritten the breakpoint, and it does not fire any more */
+	bool intact; /* false: the guest has overwritten the breakpoint, or unloaded its module: it fires no more */
 };
 
 /* Errors: PROBE_ERROR, FIELD_ERROR, GUEST_ERROR (it cannot be placed), those of images and symbol tables. */

@@ -139,7 +139,7 @@ void probe_event_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const s
 	struct firing firing = {
 		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = probe_count_arguments(probe)};
 
-	if (!cpu->recording)
+	if (!cpu->recording || !probe_module_runs(probe, regs))
 		return;
 	if (probe->returns) {
 		probe_returns_enter(probe->returns, guest_gprs_stack(gprs));

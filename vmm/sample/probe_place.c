@@ -8,7 +8,7 @@ static bool function_error(const struct probe_spec *spec, GError **error)
 {
 	g_set_error(
 		error, PROBE_ERROR, PROBE_ERROR_UNKNOWN,
-		"cannot place %s: the guest's kernel image has no function \"%s\"; it may have been inlined, or be in a module. `vprof probe list 'function:*NAME*'` shows what there is",
+		"cannot place %s: the guest's kernel image has no function \"%s\"; it may have been inlined, or be in a module (function:MODULE:NAME). `vprof probe list 'function:*NAME*'` shows what there is",
 		spec->name, spec->symbol);
 	return false;
 }
@@ -32,12 +32,16 @@ static bool find_entry(const struct symtab *symtab, const char *const *entries, 
 	return false;
 }
 
-static bool find_address(struct probe_hub *hub, const struct probe_spec *spec, uint64_t *address, GError **error)
+static bool find_address(struct probe *probe, uint64_t *address, GError **error)
 {
+	struct probe_hub *hub = probe->set->hub;
+	const struct probe_spec *spec = &probe->spec;
 	const char *const *entries = spec->provider->entries;
 	bool by_number = !entries && spec->symbol[0] == '\0';
 
 	*address = 0;
+	if (!entries && strchr(spec->symbol, PROBE_MODULE_SEPARATOR))
+		return probe_module_find(probe, address, error);
 	if (!by_number) {
 		const struct symtab *symtab = probe_hub_symtab(hub, error);
 
@@ -203,7 +207,7 @@ static bool place_breakpoint(struct probe *probe, GError **error)
 	struct probe_hub *hub = probe->set->hub;
 	uint64_t address;
 
-	if (!probe_hub_load_text(hub, error) || !find_address(hub, &probe->spec, &address, error) ||
+	if (!probe_hub_load_text(hub, error) || !find_address(probe, &address, error) ||
 	    !probe_text_check(hub->text, hub->guest, probe->spec.name, address, error))
 		return false;
 	if (probe->spec.provider->returns && !place_returns(probe, address, error))

@@ -7,6 +7,7 @@
 #include <vprof/probe.h>
 
 #include "guest/field_path.h"
+#include "guest/module.h"
 #include "guest/syscall_table.h"
 #include "guest/tracepoint.h"
 #include "sample/mapper.h"
@@ -24,12 +25,19 @@ struct probe {
 	GSource *timer;                     /* [M] PROBE_BY_TIMER while recording */
 	struct probe_returns *returns;      /* [I] of a provider that returns; it has its own legend; NULL */
 	struct probe_tracepoint *traced;    /* [I] of a trace point, which has breakpoints of its own; NULL */
+	struct probe_module *module;        /* [I] that the function is in; NULL: the kernel itself */
 	GArray *arguments;                  /* [I] of struct tracepoint_argument; NULL: those of the provider */
 	struct probe_fields fields;         /* [I] the same by name and type */
 	struct probe_values *values;        /* [I] of a probe with fields besides its arguments; NULL */
 	struct vprof_instruction *program;  /* [I] that runs instead of an event; NULL */
 	size_t n_program;                   /* [I] */
 	_Atomic uint64_t events;            /* [a] by several vCPUs */
+};
+
+/* [I] all of it. */
+struct probe_module {
+	const struct module_layout *layout; /* the session's */
+	struct module module;
 };
 
 /* [v] the vCPU's thread only; [a] stored by it, loaded by any. */
@@ -156,6 +164,16 @@ void probe_arguments_extend(const struct probe *probe, uint64_t *arguments);
 /* probe_place.c: all breakpoints of a probe by breakpoint, or none. */
 bool probe_place(struct probe *probe, GError **error);
 void probe_unplace(struct probe *probe);
+
+/*
+ * probe_module.c: where the probe's function of a module, MODULE:NAME, begins; sets probe->module. Errors:
+ * PROBE_ERROR_UNKNOWN, those of session_modules_read.
+ */
+bool probe_module_find(struct probe *probe, uint64_t *address, GError **error);
+/* Whether the probe is in no module, or in one that is still loaded. Of a hit, on the vCPU's thread: */
+bool probe_module_runs(const struct probe *probe, const struct guest_regs *regs);
+/* On the main thread: */
+bool probe_module_is_there(const struct probe *probe);
 
 /* At one of the breakpoints of probe_tracepoint. */
 void probe_event_traced(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,

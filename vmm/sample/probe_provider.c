@@ -258,9 +258,17 @@ static bool syscall_return_hit(const struct probe_spec *spec, struct guest *gues
 	return true;
 }
 
+#define KERNEL_MODULE "vmlinux:" /* as bpftrace calls the kernel itself */
+
+const char *probe_skip_kernel(const char *text)
+{
+	return g_str_has_prefix(text, KERNEL_MODULE) ? text + strlen(KERNEL_MODULE) : text;
+}
+
 static bool return_parse(struct probe_spec *spec, const char *text, GError **error)
 {
-	if (text[0] == '\0' || g_ascii_isdigit(text[0]) || strchr(text, '+') || strlen(text) >= sizeof(spec->symbol))
+	text = probe_skip_kernel(text);
+	if (text[0] == '\0' || g_ascii_isdigit(text[0]) || strpbrk(text, "+:") || strlen(text) >= sizeof(spec->symbol))
 		return probe_syntax_error(spec, text, error);
 	g_strlcpy(spec->symbol, text, sizeof(spec->symbol));
 	g_snprintf(spec->name, sizeof(spec->name), "return:%s", text);
@@ -275,21 +283,40 @@ static bool return_hit(const struct probe_spec *spec G_GNUC_UNUSED, struct guest
 	return true;
 }
 
+/* MODULE of what follows it; empty: the kernel itself. Characters are counted. */
+static size_t module_length(const char *text)
+{
+	const char *separator = strchr(text, PROBE_MODULE_SEPARATOR);
+
+	return separator ? (size_t)(separator - text) : 0;
+}
+
+/* A module is called by its name in the kernel, which has _ where that of its file may have -. */
+static void set_function(struct probe_spec *spec, const char *text, size_t length)
+{
+	memcpy(spec->symbol, text, length);
+	for (size_t i = 0; i < module_length(spec->symbol); i++)
+		spec->symbol[i] = spec->symbol[i] == '-' ? '_' : spec->symbol[i];
+}
+
+/* Where the instructions of a module begin is not known, so its functions have no offsets. */
 static bool function_parse(struct probe_spec *spec, const char *text, GError **error)
 {
+	text = probe_skip_kernel(text);
+	const size_t module = module_length(text);
 	const char *plus = strchr(text, '+');
 	size_t length = plus ? (size_t)(plus - text) : strlen(text);
-	bool address = g_ascii_isdigit(text[0]);
+	bool address = module == 0 && g_ascii_isdigit(text[0]);
 
-	if (length == 0 || length >= sizeof(spec->symbol) || (address && plus) ||
-	    (address && !probe_number(text, UINT64_MAX, &spec->offset)) ||
+	if (length == 0 || text[0] == PROBE_MODULE_SEPARATOR || length >= sizeof(spec->symbol) ||
+	    (plus && (address || module > 0)) || (address && !probe_number(text, UINT64_MAX, &spec->offset)) ||
 	    (plus && !probe_number(plus + 1, UINT16_MAX, &spec->offset)))
 		return probe_syntax_error(spec, text, error);
 	if (address) {
 		g_snprintf(spec->name, sizeof(spec->name), "function:0x%" PRIx64, spec->offset);
 		return true;
 	}
-	memcpy(spec->symbol, text, length);
+	set_function(spec, text, length);
 	if (spec->offset)
 		g_snprintf(spec->name, sizeof(spec->name), "function:%s+0x%" PRIx64, spec->symbol, spec->offset);
 	else
@@ -466,13 +493,14 @@ static const struct probe_provider function_returns = {
 	.arguments = return_arguments,
 	.parse = return_parse,
 	.hit = return_hit};
-static const struct probe_provider functions = {.name = "function",
-                                                .syntax = "function:NAME[+OFFSET] or function:ADDRESS",
-                                                .summary = "the guest's kernel enters a function",
-                                                .trigger = PROBE_BY_BREAKPOINT,
-                                                .arguments = function_arguments,
-                                                .parse = function_parse,
-                                                .hit = function_hit};
+static const struct probe_provider functions = {
+	.name = "function",
+	.syntax = "function:NAME[+OFFSET], function:MODULE:NAME or function:ADDRESS",
+	.summary = "the guest's kernel enters a function",
+	.trigger = PROBE_BY_BREAKPOINT,
+	.arguments = function_arguments,
+	.parse = function_parse,
+	.hit = function_hit};
 static const struct probe_provider tracepoints = {.name = "tracepoint",
                                                   .syntax = "tracepoint:SUBSYSTEM:EVENT",
                                                   .summary = "the guest's kernel passes a static trace point",

@@ -18,6 +18,7 @@ enum probe_error {
 #define PROBE_NAME_BYTES 160u
 #define PROBE_SYMBOL_BYTES 128u
 #define PROBE_ARGUMENTS_MAX 12u
+#define PROBE_MODULE_SEPARATOR ':' /* in a function's symbol */
 #define PROBE_TIMER_HZ_MAX 1000u
 
 /* What tells a probe that it fires. */
@@ -30,8 +31,9 @@ struct probe_spec {
 	const struct probe_provider *provider;
 	char name[PROBE_NAME_BYTES];     /* the canonical form: equal probes have equal names */
 	uint64_t period_ns;              /* of a timer */
-	char symbol[PROBE_SYMBOL_BYTES]; /* of a function, "" for an address; a trace point; a system call as the
-	                                    kernel's source has it; a pattern for markers of clients, "" for none */
+	char symbol[PROBE_SYMBOL_BYTES]; /* of a function, MODULE:NAME of one in a module, "" for an address; a trace
+	                                    point; a system call as the kernel's source has it; a pattern for markers of
+	                                    clients, "" for none */
 	uint64_t offset;                 /* offset from the symbol, or the address */
 	uint64_t first, last;            /* ports, addresses, MSRs, exit reasons, system calls, markers */
 	bool read, write;                /* of a recording: its start, its end */
@@ -72,6 +74,9 @@ bool probe_spec_parse(const char *text, struct probe_spec *spec, GError **error)
  * some: newstat.
  */
 bool probe_call_number(const char *name, uint32_t *number);
+
+/* What follows "vmlinux:", as bpftrace calls the kernel itself where a module may be named; all of it without that. */
+const char *probe_skip_kernel(const char *text);
 
 /* For the parsers of providers. */
 bool probe_syntax_error(const struct probe_spec *spec, const char *text, GError **error);

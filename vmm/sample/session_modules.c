@@ -45,7 +45,12 @@ void session_modules_free(struct session_modules *modules)
 	g_free(modules);
 }
 
-static const struct symtab *symtab_get(struct session_modules *modules, unsigned i)
+const struct module *session_modules_get(const struct session_modules *modules, unsigned i)
+{
+	return i < modules->table.n ? &modules->table.modules[i] : NULL;
+}
+
+const struct symtab *session_modules_symtab(struct session_modules *modules, unsigned i)
 {
 	if (!modules->tried[i])
 		modules->symtabs[i] = module_symbols_read(modules->layout, &modules->walk, &modules->table.modules[i]);
@@ -56,7 +61,7 @@ static const struct symtab *symtab_get(struct session_modules *modules, unsigned
 bool session_modules_find(struct session_modules *modules, uint64_t address, struct module_place *place)
 {
 	const struct module_range *range = module_table_find(&modules->table, address);
-	const struct symtab *symtab = range ? symtab_get(modules, range->module) : NULL;
+	const struct symtab *symtab = range ? session_modules_symtab(modules, range->module) : NULL;
 	const struct symbol *symbol = symtab ? symtab_find(symtab, address) : NULL;
 
 	if (!symbol || symbol->address < range->start)
@@ -67,6 +72,7 @@ bool session_modules_find(struct session_modules *modules, uint64_t address, str
 		.module = module->name,
 		.symbol = symbol->name,
 		.file_offset = module_file_offset(module, range->part) + (symbol->address - range->start),
+		.address = symbol->address,
 		.bytes = symbol->size,
 	};
 	return true;

@@ -6,6 +6,7 @@
 #ifndef VPROF_SAMPLE_SESSION_MODULES_H
 #define VPROF_SAMPLE_SESSION_MODULES_H
 
+#include "guest/module.h"
 #include "sample/session.h"
 
 struct session_modules;
@@ -19,9 +20,14 @@ struct module_place {
 	const char *module;
 	const char *symbol;
 	uint64_t file_offset; /* of the symbol; same offsets as in the mapping's record */
-	uint64_t bytes;
+	uint64_t address, bytes;
 };
 /* Finds what is at `address` in the guest. False: not in a module, or in one without symbols in the kernel. */
 bool session_modules_find(struct session_modules *modules, uint64_t address, struct module_place *place);
+
+/* For the functions of a module by name. They live as long as the modules; NULL behind the last module. */
+const struct module *session_modules_get(const struct session_modules *modules, unsigned i);
+/* NULL: the guest's kernel keeps none of this module, or it has no code. */
+const struct symtab *session_modules_symtab(struct session_modules *modules, unsigned i);
 
 #endif
