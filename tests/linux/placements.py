@@ -24,7 +24,7 @@ BOOT_SECONDS = 500
 TOGETHER = 48  # probes of a client at the same time, of 512 that it may have
 READ_BYTES = 4096
 OFFSET_MAX = 400
-GOES_ON_SECONDS = 60  # with the busiest functions stepped
+GOES_ON_SECONDS = 120  # with the busiest functions stepped
 
 # Rounds of system calls, of which the console has a line each.
 INIT = """#!/bin/sh

@@ -122,7 +122,7 @@ class Probes(harness.ProgramTest):
         self.assertLessEqual(set(rows), {"0", "-11", "-21"})
 
         four = [word for name in ("vfs_read", "vfs_open", "schedule") for word in ("-e", f"function:{name}")]
-        rows = self.count(*four, "-e", "syscall:openat", "--count-by", "probe", "-n", ROUNDS, "--duration", 20)
+        rows = self.count(*four, "-e", "syscall:openat", "--count-by", "probe", "-n", ROUNDS, "--duration", 20 * harness.SLOWNESS)
         self.assertEqual(set(rows), {"function:vfs_read", "function:vfs_open", "function:schedule", "syscall:openat"})
         self.refused(VPROF, "trace", self.engine, "--breakpoints", "processor", *four, "-e", "syscall:openat", "-e",
                      "function:do_exit",
@@ -131,7 +131,7 @@ class Probes(harness.ProgramTest):
 
         five = [word for name in ("vfs_read", "vfs_open", "schedule", "fput", "do_sys_openat2")
                 for word in ("-e", f"function:{name}")]
-        rows = self.count("--breakpoints", "patch", *five, "-e", "syscall:openat", "--count-by", "probe", "-n", ROUNDS, "--duration", 20)
+        rows = self.count("--breakpoints", "patch", *five, "-e", "syscall:openat", "--count-by", "probe", "-n", ROUNDS, "--duration", 20 * harness.SLOWNESS)
         self.assertEqual(set(rows), {*five[1::2], "syscall:openat"})
 
         # All functions that match, each by its own name; and none, and too many.

@@ -79,6 +79,8 @@ static const char *const options[] = {
 	"highres=off", /* a quarter of the timer tick, which takes up to half of the boot */
 	"8250.nr_uarts=2",
 	"pty.legacy_count=0",
+	"noreplace-smp",     /* no search for LOCK prefixes, to take them away where there is one processor */
+	"percpu_alloc=page", /* no 2 MiB to clear for each processor */
 	/* CPUID bits that the host puts back: string instructions go byte by byte, SIMD does not go at all at CPL 0. */
 	"clearcpuid=rep_good,erms,fsrm,popcnt,ssse3,pclmulqdq,aes,sse4_1,sse4_2,"
 	"smap,smep,umip,fsgsbase,invpcid,pku,la57", /* seen with a PMU, as its leaf follows theirs */
