@@ -72,7 +72,8 @@ build() (
 	END
 	echo "collector.sh: building the OpenTelemetry Collector $version" >&2
 	export GOTOOLCHAIN=local GOFLAGS=-mod=mod
-	go mod tidy >&2 && go build -o collector . >&2 && mv collector "$program"
+	# It runs for a second: optimizing it would take a third of the time. `go mod tidy` would fetch the modules' tests, too.
+	go build -gcflags='all=-N -l' -ldflags='-s -w' -o collector . >&2 && mv collector "$program"
 )
 
 if [ ! -x "$program" ]; then
