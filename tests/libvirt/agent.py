@@ -43,7 +43,7 @@ class Agent(libvirt.LibvirtTest):
                                            devices=CHANNEL.format(socket=self.agent))
         self.recording = self.folder / "recording"
 
-    def record(self, agent, *options, seconds=12):
+    def record(self, agent, *options, seconds=6):
         return self.run_program(*self.attach("tcg", "--agent", agent, "--duration", f"{seconds}s", "--no-report", "-o",
                                              self.recording, *options), timeout=120)[1]
 
@@ -76,7 +76,7 @@ class Agent(libvirt.LibvirtTest):
         self.bare, place = libvirt.kernel_without_types(self.kernel, self.folder), self.folder / "bin"
         place.mkdir()
         shutil.copy(PROGRAM, place)
-        self.record(self.agent, "--kernel", self.bare, "--symfs", self.folder, seconds=6)
+        self.record(self.agent, "--kernel", self.bare, "--symfs", self.folder, seconds=4)
         report, rows = self.report(self.recording, "--sort", "mode,module,sym")
         user = [row for row in rows if row["mode"] == "user"]
         print(report["recording"]["missing"], user[:5], flush=True)
@@ -183,12 +183,12 @@ class Agent(libvirt.LibvirtTest):
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(str(path))
             server.listen()
-            self.assertIn("no agent in the guest has said anything", self.record(path, seconds=3))
+            self.assertIn("no agent in the guest has said anything", self.record(path, seconds=1))
         self.assertEqual(self.report(self.recording)[0]["recording"]["marks"], [])
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(str(self.folder / "liar.sock"))
             server.listen()
-            liar = self.start(*self.attach("tcg", "--agent", self.folder / "liar.sock", "--duration", "3s",
+            liar = self.start(*self.attach("tcg", "--agent", self.folder / "liar.sock", "--duration", "1s",
                                            "--no-report", "-o", self.recording))
             server.settimeout(60)
             with server.accept()[0] as connection:

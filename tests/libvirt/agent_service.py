@@ -149,7 +149,7 @@ class AgentService(libvirt.LibvirtTest):
         (self.folder / "opt").mkdir()
         (self.folder / "opt" / PROGRAM.name).symlink_to(PROGRAM)
         self.run_program(*self.attach("debian", "--agent", self.agent, "--kernel", bare, "--symfs", self.folder, "--no-report",
-                                      "--duration", "6s", "-o", self.recording), timeout=120)
+                                      "--duration", "4s", "-o", self.recording), timeout=120)
         _, rows = self.report(self.recording, "--sort", "mode,module,sym")
         user = [row for row in rows if row["mode"] == "user"]
         print(user[:5], flush=True)

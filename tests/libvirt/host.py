@@ -22,8 +22,8 @@ class Host(libvirt.LibvirtTest):
         self.wait_console(console, "reads port", 60)
 
     def record(self, *options, before=()):
-        return self.run_program(*before, *self.attach("device", "--kernel", harness.guest("device_work"), "--duration",
-                                                      "4s", "-o", self.recording, *options), timeout=120)
+        return self.run_program(*before, *self.attach("device", "--kernel", harness.guest("device_work"), "-F", 198,
+                                                      "--duration", "3s", "-o", self.recording, *options), timeout=120)
 
     def host_samples(self):
         """Those outside the guest; each has a name, or the file and the place in it."""
