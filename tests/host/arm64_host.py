@@ -23,9 +23,10 @@ UNIT_TESTS = {
 
 
 SECTION = "section: "
+SHOWN = 2000  # of the end of what a job has printed that does not end
 JOB_BEGIN = f"""
 section() {{
-	echo "{SECTION}$1"
+	echo "{SECTION}$1 $(cut -d ' ' -f 1 /proc/uptime)"
 }}
 """
 
@@ -85,8 +86,9 @@ class Arm64Host:
     def sections(self, job, seconds, icount=None):
         """What a shell script prints there, by the names that it gives to `section`."""
         out, _ = self.run(JOB_BEGIN + job, seconds, icount)
-        parts = re.split(rf"^{SECTION}(\w+)\n", out, flags=re.M)[1:]
-        return dict(zip(parts[::2], parts[1::2]))
+        parts = re.split(rf"^{SECTION}(\w+) ([\d.]+)\n", out, flags=re.M)[1:]
+        print("sections begin:", ", ".join(f"{name} {at} s" for name, at in zip(parts[::3], parts[1::3])), flush=True)
+        return dict(zip(parts[::3], parts[2::3]))
 
     def run(self, job, seconds, icount=None):
         """What a shell script prints there, where this folder is /run/shared, and its exit status. icount: QEMU's option, with
@@ -98,11 +100,16 @@ class Arm64Host:
         def share(path, tag, *options):
             return "-virtfs", ",".join(("local", f"path={path}", f"mount_tag={tag}", "security_model=none", "multidevs=remap", *options))
 
-        console, _ = self.test.run_program(
-            *harness.script("emulator.sh", "aarch64").splitlines(), "-machine", "virt,virtualization=on,gic-version=3", "-cpu", "max,pauth-impdef=on,sve=off", "-smp", "2", "-m", "2048",
-            "-accel", "tcg,thread=single" if icount else "tcg,thread=multi", *(("-icount", icount) if icount else ()), "-nographic", "-nodefaults", "-no-reboot", "-monitor", "none", "-serial", "stdio",
-            "-kernel", kernel, "-initrd", initrd, "-append", "console=ttyAMA0 quiet panic=-1",
-            *share("/", "root", "readonly=on"), *share(self.shared, "shared"), timeout=seconds)
-        status = self.shared / "status"
-        self.test.assertTrue(status.exists(), f"the arm64 host did not run the job\n{console}")
-        return (self.shared / "output").read_text(errors="replace"), int(status.read_text())
+        output, status = self.shared / "output", self.shared / "status"
+        try:
+            console, _ = self.test.run_program(
+                *harness.script("emulator.sh", "aarch64").splitlines(), "-machine", "virt,virtualization=on,gic-version=3", "-cpu", "max,pauth-impdef=on,sve=off", "-smp", "2", "-m", "2048",
+                "-accel", "tcg,thread=single" if icount else "tcg,thread=multi", *(("-icount", icount) if icount else ()), "-nographic", "-nodefaults", "-no-reboot", "-monitor", "none", "-serial", "stdio",
+                "-kernel", kernel, "-initrd", initrd, "-append", "console=ttyAMA0 quiet panic=-1",
+                *share("/", "root", "readonly=on"), *share(self.shared, "shared"), timeout=seconds)
+            self.test.assertTrue(status.exists(), f"the arm64 host did not run the job\n{console}")
+        except AssertionError:
+            if output.exists():
+                print("the job had printed:", output.read_text(errors="replace")[-SHOWN:], flush=True)
+            raise
+        return output.read_text(errors="replace"), int(status.read_text())
