@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The profiles signal of OpenTelemetry: a ProfilesData of opentelemetry/proto/profiles/v1development/profiles.proto as
- * it is in opentelemetry-proto 1.9 to 1.11. A profile has one value for each sample, so there are two: samples, and
+ * it is in opentelemetry-proto 1.10 to 1.11. A profile has one value for each sample, so there are two: samples, and
  * what the event counts. All that they have in common stands in the tables of a dictionary.
  */
 #include <export/proto/otlp.pb-c.h>
