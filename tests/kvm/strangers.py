@@ -21,7 +21,6 @@ SIGMAS = 5  # false alarms: 6e-7
 SAMPLES_MIN = 100
 HUGEPAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
 HUGEPAGES_WANTED = 32  # for the 64 MiB of other_vmm
-STOCK_HOST = pathlib.Path("/run/stock-host")
 SECOND = 10**9
 PLUGGED = 3  # the vCPU that other_vmm plugs in
 
@@ -96,7 +95,7 @@ class Strangers(harness.ProgramTest):
         self.addCleanup(HUGEPAGES.write_text, str(number))
         HUGEPAGES.write_text(str(number + HUGEPAGES_WANTED))
         reserved = int(HUGEPAGES.read_text()) == number + HUGEPAGES_WANTED
-        self.assertTrue(reserved or not STOCK_HOST.exists(), "a stock host has no memory for hugepages")
+        self.assertTrue(reserved or not harness.STOCK_HOST.exists(), "a stock host has no memory for hugepages")
         print("hugepages" if reserved else "this host has no memory for hugepages: without them", flush=True)
         return ["--hugepages"] * reserved
 
