@@ -26,19 +26,27 @@ vmlinuz() {
 	find "$cache/$1/boot" -name 'vmlinuz-*' 2>/dev/null | head -n 1
 }
 
-# Once a day, and never without a network: on an emulated host the search takes 20 seconds.
+# Once a day, and never without a network: on an emulated host the search takes 20 seconds. What it found is in the file.
 asked=$cache/asked-$series$flavour
-newest=
-[ -n "$(find "$asked" -mtime -1 2>/dev/null)" ] ||
+newest= found=
+if [ -n "$(find "$asked" -mtime -1 2>/dev/null)" ]; then
+	read -r found <"$asked" || true
+	if [ -e "$found" ]; then
+		echo "$found"
+		exit
+	fi
+else
 	newest=$(apt-cache search --names-only "$packages" 2>/dev/null | cut -d ' ' -f 1 | sort -V | tail -n 1)
+fi
 if [ -n "$newest" ] && [ -z "$(vmlinuz "$newest")" ]; then
 	echo "kernel-debian: fetching $newest" >&2
 	unpack "$cache/$newest" "$newest$architecture" || true
 fi
 for name in "$newest" $(find "$cache" -maxdepth 1 -name "linux-image-$series.*" -printf '%f\n' 2>/dev/null | grep -E "$packages" | sort -rV); do
 	[ -n "$name" ] && [ -n "$(vmlinuz "$name")" ] || continue
-	[ "$name" != "$newest" ] || touch "$asked"
-	vmlinuz "$name"
+	found=$(vmlinuz "$name")
+	[ "$name" != "$newest" ] || echo "$found" >"$asked"
+	echo "$found"
 	exit
 done
 echo "kernel-debian: no linux-image-$series$flavour package in the cache, and none can be fetched" >&2
