@@ -40,7 +40,7 @@ class Tracepoints(harness.ProgramTest):
         initrd, init, console = self.folder / "initrd", self.folder / "init", self.folder / "console"
         init.write_text(INIT)
         harness.script("initramfs.sh", initrd, init)
-        engine = Engine(self, harness.script("kernel-debian.sh", "6.12", "cloud"), "--initrd", initrd, "--console", console)
+        engine = Engine(self, harness.script("unpacked-kernel.sh", "6.12", "cloud"), "--initrd", initrd, "--console", console, "--append", "quiet")
         return engine, console
 
     def test_counts_are_the_kernels(self):
