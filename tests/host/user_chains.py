@@ -88,7 +88,7 @@ class Programs(LinuxTest):
         kernel = harness.script("kernel-debian.sh", "6.12", "cloud")
         programs = [f"/usr/bin/{name}" for name in PROGRAMS if name != "cc1"]
         files = lines, command, source, script, cc1, harness.BIN / "jit_spin", "/usr/lib/python3.11/encodings", *programs
-        self.run_program(VPROF, "run", "--kernel", kernel, "--memory", "512M", "--vcpus", 2, "-F", 500, "-g", "--call-depth", 127,
+        self.run_program(VPROF, "run", "--kernel", kernel, "--memory", "512M", "--vcpus", 2, "--append", "quiet", "-F", 500, "-g", "--call-depth", 127,
                          "-o", self.recording, "--no-report", *(word for file in files for word in ("--add", file)),
                          "--exec", f"/bin/sh {command}", timeout=SECONDS)
         # What a task runs before its execve(2) is over, it runs under another name.
