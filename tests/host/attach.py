@@ -123,6 +123,11 @@ class Attach(harness.ProgramTest):
         harness.wait_until(lambda: self.console.exists() and "init: up" in self.console.read_text(errors="replace"),
                            "the guest's init", 120)
 
+    def check_alive(self):
+        if self.qemu.poll() is not None:
+            out, err = self.qemu.communicate()
+            self.fail(f"QEMU has ended with {self.qemu.returncode}: {out}{err}\n{self.console.read_text(errors='replace')[-2000:]}")
+
     def guest(self):
         return "--pid", self.qemu.pid, "--qmp", self.qmp
 
@@ -384,6 +389,7 @@ class Attach(harness.ProgramTest):
                   {"execute": "device_add", "arguments": {"driver": "pc-dimm", "id": "dimm", "memdev": "more"}},
                   {"execute": "device_add", "arguments": {"driver": CPU, **SECOND_CPU}})
         self.finish(vprof)
+        self.check_alive()
         samples = [sample for sample in perf.vprof_samples(self.folder / "plug") if sample["mode"] != "vmm"]
         tasks = collections.Counter(sample["comm"] for sample in samples if sample["vcpu"] == 1)
         print(f"  on the vCPU that was plugged in: {tasks.most_common(4)}", flush=True)

@@ -377,9 +377,8 @@ START_TEST(a_full_ring_stalls_the_counters)
 	/* With room again it goes on by itself. */
 	json_auto_t *all = read_on(owner, 0, 0);
 	json_decref(read_on(owner, integer_of(all, "next"), 0));
-	while (figure("stalls") == 1)
+	while (figure("stalls") == 1 || figure("sample") == samples)
 		g_usleep(10000);
-	ck_assert_int_gt(figure("sample"), samples);
 	ck_assert_int_eq(figure("dropevt"), 0);
 	/* It may go on once more between the two. */
 	json_decref(ask_client(owner, "reset", json_pack("{s:s}", "what", "statistics")));
