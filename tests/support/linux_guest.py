@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the tests that boot Linux share: the run, and what its profile must look like."""
 import collections
+import functools
 import re
 
 import harness
@@ -34,8 +35,12 @@ class LinuxTest(harness.ProgramTest):
         super().setUp()
         harness.need_kvm()
         self.recording = self.folder / "recording"
-        self.initrd = self.folder / "initrd"
-        harness.script("initramfs.sh", self.initrd)
+
+    @functools.cached_property
+    def initrd(self):
+        path = self.folder / "initrd"
+        harness.script("initramfs.sh", path)
+        return path
 
     def boot(self, kernel, *options, status, vcpus=1, hz=1000, timeout=500):
         """Boots to /init and to its end; every processor is there."""
