@@ -343,8 +343,6 @@ class Attach(harness.ProgramTest):
 
     def test_run(self):
         """Tasks of a guest of `vprof run`, by its engine, and their waits; then its kernel panics."""
-        if self.series != "6.12":
-            return
         vprof = self.start(VPROF, "run", "--kernel", self.kernel, "--initrd", self.folder / "initrd", "--vcpus", 2, "-m", "256M",
                            "--append", "waits", "--console", self.console, "--no-report", "-o", self.recording, "--off-cpu", "--wall",
                            "--on-panic", "keep")
