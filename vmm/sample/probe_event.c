@@ -64,8 +64,12 @@ static unsigned chain_at_entry(const struct firing *firing, const struct unwind_
 unsigned probe_event_fill_chain(const struct firing *firing, uint64_t chain[PROBE_CHAIN_MAX])
 {
 	const struct probe *probe = firing->probe;
-	const struct unwind_config config = {
-		.orc = probe->set->orc, .user = true, .code = firing->code, .depth = UNWIND_DEPTH_DEFAULT};
+	const struct kernel_layout *kernel = probe->set->kernel;
+	const struct unwind_config config = {.orc = probe->set->orc,
+	                                     .user = true,
+	                                     .code = firing->code,
+	                                     .depth = UNWIND_DEPTH_DEFAULT,
+	                                     .entry_record = kernel ? kernel->entry_record : 0};
 	bool at_entry = probe->spec.provider->trigger == PROBE_BY_BREAKPOINT && probe->spec.symbol[0] != '\0' &&
 	                probe->spec.offset == 0 && !probe->traced;
 	enum unwind_end end;

@@ -109,7 +109,7 @@ static uint64_t number(struct program_place *place, enum vprof_program_number wh
 	case VPROF_PROGRAM_NSECS:
 		return clock_ns(CLOCK_MONOTONIC);
 	default: /* VPROF_PROGRAM_IP */
-		return hit->firing->regs->rip;
+		return guest_regs_ip(hit->firing->regs);
 	}
 }
 
@@ -178,13 +178,13 @@ static void send(struct program_place *place, uint32_t action, const uint64_t *w
 		memcpy(raw + 1, words, n * sizeof(*words));
 	const struct record_sample sample = {
 		.id = id->id,
-		.ip = hit->firing->regs->rip,
+		.ip = guest_regs_ip(hit->firing->regs),
 		.pid = id->pid,
 		.tid = id->tid,
 		.time_ns = id->time_ns,
 		.cpu = id->cpu,
 		.period = 1,
-		.misc = hit->firing->regs->cpl == 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
+		.misc = guest_regs_user(hit->firing->regs) ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL,
 		.raw = raw,
 		.raw_bytes = (uint32_t)((1 + n) * sizeof(*raw)),
 	};
