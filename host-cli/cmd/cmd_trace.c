@@ -22,6 +22,7 @@
 struct trace_values {
 	char **probes, **filters, **counts, **hists;
 	char *registers, *fields, *breakpoints, *events, *duration, *symfs, *script, *output, *map_keys;
+	char *pid, *comm, *cgroup;
 	gboolean stack, json;
 };
 
@@ -37,6 +38,11 @@ static const struct option_row options[] = {
 	{"stack", OPTION_FLAG, offsetof(struct trace_values, stack), "also print call chains", NULL},
 	{"symfs", OPTION_FILE, offsetof(struct trace_values, symfs),
          "folder with the guest's programs and libraries, for names in call chains", "FOLDER"},
+	{"pid", OPTION_TEXT, offsetof(struct trace_values, pid), "probes of programs: in this process of the guest",
+         "PID"},
+	{"comm", OPTION_TEXT, offsetof(struct trace_values, comm),
+         "the same in processes with this name, which may have * and ?", "NAME"},
+	{"cgroup", OPTION_TEXT, offsetof(struct trace_values, cgroup), "the same in processes in this cgroup", "PATH"},
 	{"breakpoints", OPTION_TEXT, offsetof(struct trace_values, breakpoints),
          "how to probe functions: processor (one of its few registers), patch (INT3 or BRK) or any", "MEANS",
          "processor patch any"},
@@ -64,7 +70,7 @@ struct trace {
 	struct trace_query *query; /* NULL: a script */
 	char **print_fields;
 	uint64_t events_max, events; /* 0: no limit */
-	uint64_t map_keys;           /* 0: not given */
+	uint64_t map_keys, pid;      /* 0: not given */
 	int64_t start_us, end_us;    /* g_get_monotonic_time(), CLOCK_MONOTONIC as the events' times; 0: no end */
 };
 
@@ -76,6 +82,8 @@ static bool parse_limits(struct trace *trace, GError **error)
 
 	if (trace->given->map_keys && !units_parse_number("--map-keys", trace->given->map_keys, 1,
 	                                                  VPROF_MAP_ENTRIES_MAX, &trace->map_keys, error))
+		return false;
+	if (trace->given->pid && !units_parse_number("--pid", trace->given->pid, 1, UINT32_MAX, &trace->pid, error))
 		return false;
 	if (trace->given->events &&
 	    !units_parse_number("--limit", trace->given->events, 1, EVENTS_MAX, &trace->events_max, error))
@@ -176,6 +184,8 @@ static bool trace_open(struct trace *trace, const char *engine, GError **error)
 	trace->source = trace_source_open(engine, trace->given->symfs, error);
 	if (!trace->source)
 		return false;
+	trace_source_choose(trace->source,
+	                    &(struct trace_processes){trace->pid, trace->given->comm, trace->given->cgroup});
 	if (trace->script &&
 	    !trace_script_add(trace->script, trace->source, trace->given->breakpoints, trace->map_keys, error))
 		return false;

@@ -42,3 +42,8 @@ bool probe_name_is_pattern(const char *text)
 {
 	return (g_str_has_prefix(text, "function:") || g_str_has_prefix(text, "tracepoint:")) && strpbrk(text, "*?[");
 }
+
+const char *probe_name_program(const char *text)
+{
+	return g_str_has_prefix(text, "user:") ? text + strlen("user:") : NULL;
+}

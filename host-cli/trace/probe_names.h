@@ -21,4 +21,7 @@ char *probe_name_full(const char *text);
 /* Whether it stands for several functions or trace points. The patterns of other providers are their engine's. */
 bool probe_name_is_pattern(const char *text);
 
+/* Of a probe of a program, BINARY:FUNCTION; NULL: it is none. */
+const char *probe_name_program(const char *text);
+
 #endif

@@ -8,6 +8,7 @@
 #include "lib/profile/chain.h"
 #include "lib/profile/syscall_name.h"
 #include "lib/record/exit_name.h"
+#include "trace/probe_names.h"
 #include "ui/text.h"
 
 #define ERRNO_MAX 4095 /* MAX_ERRNO of linux/err.h */
@@ -256,6 +257,16 @@ char *trace_probe_text(const struct trace_probe *probe, const char *field, const
 	return g_strdup_printf(is_decimal(field) ? "%" PRIu64 : "0x%" PRIx64, number);
 }
 
+/* That of a program is in the probe's name. */
+static char *function_of(const struct trace_event *event, struct trace_names *names, bool offset)
+{
+	const char *program = probe_name_program(event->probe->name);
+
+	if (program)
+		return text_printable(strrchr(program, ':') + 1);
+	return offset ? trace_names_kernel(names, event->sample.ip) : trace_names_function(names, event->sample.ip);
+}
+
 char *trace_event_text(const struct trace_event *event, const char *field, struct trace_names *names)
 {
 	const struct trace_path *path = known_path(event, field);
@@ -268,7 +279,7 @@ char *trace_event_text(const struct trace_event *event, const char *field, struc
 	if (strcmp(field, "probe") == 0)
 		return g_strdup(event->probe->name);
 	if (strcmp(field, "func") == 0)
-		return trace_names_function(names, event->sample.ip);
+		return function_of(event, names, false);
 	if (trace_field_is_stack(field))
 		return stack_text(event, field, names);
 	return event_number(event, field, &number) ? trace_probe_text(event->probe, field, &number) : NULL;
@@ -366,7 +377,7 @@ static json_int_t pid_json(uint32_t pid)
 json_t *trace_event_json(const struct trace_event *event, struct trace_names *names)
 {
 	const struct record_sample *sample = &event->sample;
-	g_autofree char *symbol = trace_names_kernel(names, sample->ip);
+	g_autofree char *symbol = function_of(event, names, true);
 
 	return json_pack("{s:s, s:I, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "probe", event->probe->name, "time-ns",
 	                 (json_int_t)sample->time_ns, "vcpu", (int)sample->cpu, "pid", pid_json(sample->pid), "tid",

@@ -21,6 +21,7 @@ struct trace_source {
 	GPtrArray *readers; /* of struct ring_reader, one for each vCPU */
 	GHashTable *comms;  /* tid to name */
 	struct trace_names *names;
+	struct trace_processes processes;
 	bool tasks; /* the engine tells them apart */
 	bool ended;
 };
@@ -64,6 +65,30 @@ static void set_texts(json_t *arguments, const char *name, char **texts)
 	json_decref(list);
 }
 
+void trace_source_choose(struct trace_source *source, const struct trace_processes *processes)
+{
+	source->processes = *processes;
+}
+
+/* What the engine does not know of a function of a program; how such a probe is written, it checks. */
+static bool set_program(struct trace_source *source, const char *probe, json_t *arguments, GError **error)
+{
+	const char *what = probe_name_program(probe), *separator = what ? strrchr(what, ':') : NULL;
+	const struct trace_processes *processes = &source->processes;
+
+	if (!separator)
+		return true;
+	g_autofree char *path = g_strndup(what, (gsize)(separator - what));
+	g_autofree char *function = g_strndup(separator + 1, strcspn(separator + 1, "+"));
+	if (processes->pid != 0)
+		json_object_set_new(arguments, "pid", json_integer((json_int_t)processes->pid));
+	if (processes->comm)
+		json_object_set_new(arguments, "comm", text_json(processes->comm));
+	if (processes->cgroup)
+		json_object_set_new(arguments, "cgroup", text_json(processes->cgroup));
+	return trace_names_program(source->names, path, function, arguments, error);
+}
+
 bool trace_source_add(struct trace_source *source, const char *probe, const struct trace_options *options,
                       GError **error)
 {
@@ -74,6 +99,10 @@ bool trace_source_add(struct trace_source *source, const char *probe, const stru
 		json_object_set_new(arguments, "breakpoint", text_json(options->breakpoints));
 	set_texts(arguments, "registers", options->registers);
 	set_texts(arguments, "fields", options->paths);
+	if (!set_program(source, probe, arguments, error)) {
+		json_decref(arguments);
+		return false;
+	}
 	answer = engine_ask(source->client, "probe-add", arguments, error);
 	if (!answer)
 		return false;

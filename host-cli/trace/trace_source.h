@@ -12,6 +12,13 @@ struct trace_source;
 struct trace_source *trace_source_open(const char *engine, const char *symfs, GError **error);
 void trace_source_close(struct trace_source *source);
 
+/* In which processes probes of programs are; NULL and 0: in all. Borrowed. */
+struct trace_processes {
+	uint64_t pid;
+	const char *comm, *cgroup;
+};
+void trace_source_choose(struct trace_source *source, const struct trace_processes *processes);
+
 struct trace_options {
 	char **registers; /* names, or NULL */
 	char **paths;     /* fields of the guest's memory, or NULL; a probe has those that begin with its arguments */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Does known things a known number of times, each under a name of its own, as the guest's process 1 and then as a
- * child: the workload of one_liners.py. The disk is read past the page cache.
+ * child: the workload of one_liners.py. The disk is read past the page cache. With an argument, it has that name and
+ * ticks.
  */
 #define _GNU_SOURCE /* O_DIRECT */
 #include <fcntl.h>
@@ -86,9 +87,22 @@ static void read_disk(void)
 	close(disk);
 }
 
-int main(void)
+/* Of the processes beside it, until they are killed. */
+__attribute__((noinline)) static void tick(long seven, long n)
+{
+	__asm__ volatile("" : : "r"(seven), "r"(n) : "memory");
+}
+
+int main(int argc, char *argv[])
 {
 	setvbuf(stdout, NULL, _IONBF, 0);
+	if (argc > 1) {
+		name(argv[1]);
+		for (long n = 0;; n++) {
+			tick(7, n);
+			nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+		}
+	}
 	call();
 	open_files();
 	read_sizes();

@@ -23,12 +23,14 @@ for name in virtio virtio_ring virtio_mmio virtio_blk; do [ ! -e /bin/$name.ko ]
 busybox grep ctxt /proc/stat
 until_told() { until [ "$(busybox dd if=/dev/vda bs=512 count=1 iflag=direct 2>/dev/null | busybox tr -d '\\0')" = "$1" ]; do busybox usleep 300000; done; }
 if [ -e /bin/cpuid.ko ]; then
+	known_calls ticker & known_calls ticker &
 	busybox insmod /bin/cpuid.ko; echo "init: loaded"
 	until_told open
 	for name in 1 2 3; do : </dev/cpu/0/cpuid; done; echo "init: opened"
 	until_told unload
 	busybox rmmod cpuid; echo "init: unloaded"
 	until_told "go on"
+	busybox killall known_calls
 fi
 exec known_calls
 """
@@ -55,6 +57,7 @@ TIMES = ("kprobe:vfs_read { @start[tid] = nsecs; } "
 EVENTS = "tracepoint:sched:sched* { @[probe] = count(); } interval:s:5 { exit(); }"
 ON_CPU = "profile:hz:99 { @[kstack] = count(); }"
 SWITCHES = "tracepoint:sched:sched_switch { @[kstack] = count(); }"
+TICK = "user:/bin/known_calls:tick"
 READY = 'BEGIN { printf("ready\\n"); }\n'
 BLOCK = "tracepoint:block:block_rq_issue { @ = hist(args.bytes); }"
 # What the lessons do not have, of the same events.
@@ -146,11 +149,12 @@ class Lessons(harness.ProgramTest):
         self.assertEqual(path[0].count("open path: known-file\n"), OPENS + 1)
 
     def test_functions(self):
-        """Functions of modules, then lessons 6 and 7."""
+        """Functions of modules and of programs, then lessons 6 and 7."""
         self.refused(VPROF, "trace", self.engine.path, "-e", "kprobe:cpuid:cpuid_open { @ = count(); }",
                      message="cannot read the guest's modules")
         self.engine.execute("guest-start")
         self.check_modules()
+        self.check_programs()
         vfs_bytes, times = self.trace([VFS_BYTES], [TIMES], begin=lambda: self.tell("go on"))
         ranges = self.counts(vfs_bytes[1]["@bytes"][()])
         print(f"  bytes of vfs_read(): {ranges}", flush=True)
@@ -241,6 +245,33 @@ class Lessons(harness.ProgramTest):
         self.assertIn("the guest has unloaded the module of function:cpuid:cpuid_open", said)
         self.assertEqual([entry for line in lines for entry in line.get("entries", [])], [{"key": ["init"], "value": 3}])
         self.refused(VPROF, "trace", self.engine.path, "-e", "function:cpuid:cpuid_open", message='no module "cpuid" loaded now')
+
+    def check_programs(self):
+        """Two processes have the program at addresses of their own, and each call has the next number."""
+        tickers = [task["pid"] for task in self.engine.execute("query-tasks", comm="ticker")["tasks"]]
+        self.assertEqual(len(tickers), 2)
+        out, _ = self.run_program(VPROF, "trace", "-j", self.engine.path, "--pid", tickers[0], "-e", TICK, "-n", 20)
+        *events, _ = map(json.loads, out.splitlines())
+        numbers = [int(event["fields"]["arg1"], 16) for event in events]
+        print(f"  {events[0]}; {numbers}", flush=True)
+        self.assertEqual({(event["pid"], event["comm"], event["func"], event["fields"]["arg0"]) for event in events},
+                         {(tickers[0], "ticker", "tick", "0x7")})
+        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + 20)))
+
+        script = TICK.replace("user", "uprobe") + " /arg0 == 7/ { @[pid] = count(); } interval:s:3 { exit(); }"
+        out, _ = self.run_program(VPROF, "trace", "-j", "--comm", "tick*", self.engine.path, "-e", script)
+        counts = {entry["key"][0]: entry["value"] for line in map(json.loads, out.splitlines()) for entry in line.get("entries", [])}
+        print(f"  {counts}", flush=True)
+        self.assertEqual(sorted(counts), sorted(tickers))
+        self.assertGreater(min(counts.values()), 5)
+
+        for arguments, message in ((("-e", TICK + "ing"), 'known_calls has no function "ticking"'),
+                                   (("-e", "user:/bin/nothing:main"), "no copy of that file"),
+                                   (("-e", TICK, "--pid", 1), "of 1 processes .* none has"),
+                                   (("-e", TICK, "--cgroup", "/none"), "of 0 processes"),
+                                   (("-e", TICK, "--breakpoints", "patch"), "share the page"),
+                                   (("-e", "user:known_calls:tick"), "it is written user:BINARY:FUNCTION")):
+            self.refused(VPROF, "trace", self.engine.path, *arguments, message=message)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ START_TEST(lists)
 {
 	json_auto_t *all = peer_return(&peer, REQUEST("probe-list"));
 
-	ck_assert_uint_eq(json_array_size(json_object_get(all, "providers")), 17);
+	ck_assert_uint_eq(json_array_size(json_object_get(all, "providers")), 18);
 	ck_assert_uint_eq(json_array_size(json_object_get(all, "probes")), 0);
 	json_auto_t *some = peer_return(
 		&peer, "{\"execute\":\"probe-list\",\"arguments\":{\"match\":\"syscall:*readv*\",\"from\":1}}");

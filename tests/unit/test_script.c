@@ -439,7 +439,7 @@ START_TEST(refusals)
 		{"BEGIN { x = 1 }", "1:9: this is no statement"},
 		{"BEGIN { @x }", "1:12: here is \"}\", where =, ++"},
 		{"BEGIN / pid == 1 { }", "1:18: here is \"{\", where the / at the end"},
-		{"uprobe:/bin/sh:main { }", "1:1: uprobe: is not available"},
+		{"uretprobe:/bin/sh:main { }", "1:1: uretprobe: is not available"},
 		{IN("@x = who"), "1:38: there is no \"who\"; there are pid"},
 		{IN("@x = args.what"), "has no argument that \"what\" begins with; it has count, delta, filename"},
 		{IN("@x = args.next->pid"), "\"next->pid\""},

@@ -8,6 +8,7 @@
 #include "control/connection_priv.h"
 #include "control/control_error.h"
 #include "control/server_priv.h"
+#include "guest/task_match.h"
 
 /* What a method works on. */
 struct control_call {
@@ -101,6 +102,8 @@ bool arguments_check(const struct control_method *method, const json_t *argument
 uint64_t control_address(const json_t *value);
 /* Whether the guest has this vCPU. Error: CONTROL_ERROR_INVALID_ARGUMENT. */
 bool control_vcpu_check(const struct guest *guest, json_int_t vcpu, GError **error);
+/* methods_task.c: the tasks that "pid" or "comm" choose; none: all. Error: CONTROL_ERROR_INVALID_ARGUMENT, for both. */
+bool control_task_targets(const json_t *arguments, struct task_targets *targets, GError **error);
 /* {"type", "choices" or "min" and "max"}: what fits. */
 json_t *argument_limits(const struct method_argument *argument);
 

@@ -7,9 +7,12 @@
 
 #include "control/method_priv.h"
 #include "control/probe_client.h"
+#include "guest/cgroup.h"
+#include "guest/elf_note.h"
 #include "guest/gprs.h"
 #include "lib/profile/syscall_name.h"
 #include "lib/record/exit_name.h"
+#include "lib/record/hex.h"
 
 #define LIST_BYTES_MAX (VPROF_CONTROL_LINE_BYTES_MAX / 2) /* of names, so that a line holds them */
 
@@ -261,6 +264,24 @@ static const char **texts_of(const json_t *list)
 	return texts;
 }
 
+/* The function's place in its file, and which processes; `targets` is what the result leads to. */
+static bool parse_program(const json_t *arguments, struct probe_program *program, struct task_targets *targets,
+                          uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX], GError **error)
+{
+	const char *build = json_string_value(json_object_get(arguments, "build-id"));
+
+	if (!control_task_targets(arguments, targets, error))
+		return false;
+	*program = (struct probe_program){
+		.file_offset = control_address(json_object_get(arguments, "file-offset")),
+		.build_id = build_id,
+		.build_id_bytes = build ? hex_decode(build, build_id, ELF_NOTE_BUILD_ID_BYTES_MAX) : 0,
+		.targets = targets->n > 0 ? targets : NULL,
+		.cgroup = json_string_value(json_object_get(arguments, "cgroup")),
+	};
+	return true;
+}
+
 static json_t *method_probe_add(struct control_call *call, GError **error)
 {
 	const char *text = json_string_value(json_object_get(call->arguments, "probe"));
@@ -272,7 +293,15 @@ static json_t *method_probe_add(struct control_call *call, GError **error)
 	struct probe_info info;
 	g_autofree const char **fields = texts_of(json_object_get(call->arguments, "fields"));
 
+	struct probe_program program;
+	struct task_targets targets = {0};
+	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
+
 	options.fields = fields;
+	if (!parse_program(call->arguments, &program, &targets, build_id, error))
+		return NULL;
+	if (json_object_get(call->arguments, "file-offset"))
+		options.program = &program;
 	const struct guest *guest = call->server->guest;
 	if (!parse_registers(json_object_get(call->arguments, "registers"), guest->processor, &options.registers,
 	                     error) ||
@@ -401,6 +430,16 @@ static const struct method_argument probe_add_arguments[] = {
 	{"breakpoint",
          "for a function or syscall probe: one of the processor's four breakpoints, or an INT3 that replaces the guest's instruction (patch); by default, the processor's while one is free",
          ARGUMENT_STRING, .optional = true, .choices = breakpoint_names},
+	{"file-offset", "for a user probe: where the function begins in the binary", ARGUMENT_ADDRESS,
+         .optional = true},
+	{"build-id", "for a user probe: of the binary in which that was found; another build is refused",
+         ARGUMENT_STRING, .optional = true, .min = 2, .max = 2 * ELF_NOTE_BUILD_ID_BYTES_MAX},
+	{"pid", "for a user probe: in this process only; by default in all that have the binary mapped now",
+         ARGUMENT_INTEGER, .optional = true, .min = 1, .max = UINT32_MAX},
+	{"comm", "for a user probe: in processes with this name only, which may have * and ?", ARGUMENT_STRING,
+         .optional = true, .min = 1, .max = TASK_GLOB_BYTES - 1},
+	{"cgroup", "for a user probe: in processes in this cgroup only", ARGUMENT_STRING, .optional = true, .min = 1,
+         .max = CGROUP_PATH_BYTES - 1},
 	{0},
 };
 

@@ -24,8 +24,7 @@ static const char *const list_ends[] = {
 	[TASK_LIST_LIMIT] = "limit",
 };
 
-/* The tasks that the arguments choose; none: all. */
-static bool targets_of(const json_t *arguments, struct task_targets *targets, GError **error)
+bool control_task_targets(const json_t *arguments, struct task_targets *targets, GError **error)
 {
 	const json_t *pid = json_object_get(arguments, "pid"), *comm = json_object_get(arguments, "comm");
 	struct task_target *target = &targets->targets[0];
@@ -51,7 +50,7 @@ static bool look_begin(struct control_call *call, GError **error)
 	struct task_targets targets = {0};
 	struct task_look_config config = {.depth = depth ? (unsigned)json_integer_value(depth) : UNWIND_DEPTH_DEFAULT};
 
-	if (!targets_of(call->arguments, &targets, error))
+	if (!control_task_targets(call->arguments, &targets, error))
 		return false;
 	config.user = json_is_true(json_object_get(call->arguments, "user"));
 	if (targets.n > 0)

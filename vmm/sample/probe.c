@@ -203,6 +203,7 @@ static void probe_free(gpointer data)
 
 	probe_values_free(probe->values);
 	g_free(probe->module);
+	g_free(probe->user);
 	g_clear_pointer(&probe->arguments, g_array_unref);
 	probe_fields_clear(&probe->fields);
 	g_free(probe->program);
@@ -306,6 +307,10 @@ static void fill_info(const struct probe *probe, struct probe_info *info)
 		fill_traced(probe, info);
 		return;
 	}
+	if (probe->user) {
+		info->breakpoint = GUEST_BREAKPOINT_PROCESSOR;
+		return;
+	}
 	info->breakpoint = probe->breakpoint.patched ? GUEST_BREAKPOINT_PATCH : GUEST_BREAKPOINT_PROCESSOR;
 	info->intact = guest->debug->breakpoint_intact(guest, &probe->breakpoint) && probe_module_is_there(probe);
 	for (size_t i = 0; probe->returns && probe_returns_breakpoint(probe->returns, i); i++)
@@ -343,6 +348,7 @@ bool probe_set_add(struct probe_set *set, const char *text, const struct probe_o
 		return false;
 	}
 	probe->options.fields = NULL;
+	probe->options.program = NULL;
 	probe->arguments = probe_hub_arguments(set->hub, &probe->spec, NULL);
 	if (probe->arguments)
 		probe_fields_fill(probe->arguments, &probe->fields);

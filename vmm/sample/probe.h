@@ -11,6 +11,7 @@
 #define VPROF_SAMPLE_PROBE_H
 
 #include "guest/field_path.h"
+#include "guest/task_match.h"
 #include "sample/probe_spec.h"
 #include "sample/program.h"
 #include "sample/ring.h"
@@ -57,6 +58,15 @@ struct probe_set *probe_set_new(struct probe_hub *hub);
 /* Stops recording and removes the probes. */
 void probe_set_free(struct probe_set *set);
 
+/* Of a function of a program: where it is, and in which processes; all that the probe's path is mapped in. */
+struct probe_program {
+	uint64_t file_offset;    /* of the function's first byte */
+	const uint8_t *build_id; /* [build_id_bytes] of the file; 0 bytes: not known */
+	size_t build_id_bytes;
+	const struct task_targets *targets; /* NULL: all processes. Without descendants */
+	const char *cgroup;                 /* its path; NULL: any */
+};
+
 struct probe_options {
 	uint64_t registers; /* bit n: each event has the n-th of guest_gpr_name */
 	bool stack;         /* each event has a call chain */
@@ -65,6 +75,7 @@ struct probe_options {
 	 * used after probe_set_add. NULL: none.
 	 */
 	const char *const *fields;
+	const struct probe_program *program;   /* not used after probe_set_add; NULL: not given */
 	enum guest_breakpoint_kind breakpoint; /* for a probe that takes a breakpoint */
 };
 

@@ -171,6 +171,19 @@ void probe_event_returned(struct guest_breakpoint *breakpoint, unsigned vcpu, co
 	write_event(&firing);
 }
 
+void probe_event_in_program(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                            const struct guest_gprs *gprs)
+{
+	struct probe *probe = probe_user_probe(breakpoint);
+	struct firing firing = {
+		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = probe_count_arguments(probe)};
+
+	if (!probe->set->vcpus[vcpu].recording || !probe_user_hits(breakpoint, vcpu, regs))
+		return;
+	probe->spec.provider->hit(&probe->spec, probe->set->hub->guest, regs, gprs, firing.values);
+	write_event(&firing);
+}
+
 /* The breakpoint may be behind the nop or where it leads to: the event is that of the nop. */
 void probe_event_traced(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
                         const struct guest_gprs *gprs)

@@ -200,6 +200,41 @@ static bool place_tracepoint(struct probe *probe, GError **error)
 	return true;
 }
 
+/* ---- functions of programs ---- */
+
+static void remove_user(struct probe *probe)
+{
+	struct guest *guest = probe->set->hub->guest;
+	struct guest_breakpoint *breakpoint;
+
+	for (size_t i = 0; (breakpoint = probe_user_breakpoint(probe->user, i)); i++)
+		guest->debug->breakpoint_remove(guest, breakpoint);
+	g_clear_pointer(&probe->user, g_free);
+}
+
+static bool place_user(struct probe *probe, GError **error)
+{
+	struct guest_breakpoint *breakpoint;
+
+	if (probe->options.breakpoint == GUEST_BREAKPOINT_PATCH) {
+		g_set_error(
+			error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
+			"cannot place %s by patching: all processes share the page of the file; use a breakpoint of the processor (\"--breakpoints processor\")",
+			probe->spec.name);
+		return false;
+	}
+	if (!probe_user_find(probe, error))
+		return false;
+	for (size_t i = 0; (breakpoint = probe_user_breakpoint(probe->user, i)); i++) {
+		if (add_breakpoint(probe, breakpoint, GUEST_BREAKPOINT_PROCESSOR, error))
+			continue;
+		probe_user_keep(probe->user, i);
+		remove_user(probe);
+		return false;
+	}
+	return true;
+}
+
 /* ---- one breakpoint ---- */
 
 static bool place_breakpoint(struct probe *probe, GError **error)
@@ -223,6 +258,8 @@ static bool place_breakpoint(struct probe *probe, GError **error)
 
 bool probe_place(struct probe *probe, GError **error)
 {
+	if (probe->spec.provider->programs)
+		return place_user(probe, error);
 	return probe->spec.provider->traces ? place_tracepoint(probe, error) : place_breakpoint(probe, error);
 }
 
@@ -232,6 +269,8 @@ void probe_unplace(struct probe *probe)
 
 	if (probe->traced)
 		remove_tracepoint(probe);
+	else if (probe->user)
+		remove_user(probe);
 	else
 		guest->debug->breakpoint_remove(guest, &probe->breakpoint);
 	if (probe->returns)

@@ -25,6 +25,7 @@ struct probe {
 	GSource *timer;                     /* [M] PROBE_BY_TIMER while recording */
 	struct probe_returns *returns;      /* [I] of a provider that returns; it has its own legend; NULL */
 	struct probe_tracepoint *traced;    /* [I] of a trace point, which has breakpoints of its own; NULL */
+	struct probe_user *user;            /* [I] of a function of a program, with breakpoints of its own; NULL */
 	struct probe_module *module;        /* [I] that the function is in; NULL: the kernel itself */
 	GArray *arguments;                  /* [I] of struct tracepoint_argument; NULL: those of the provider */
 	struct probe_fields fields;         /* [I] the same by name and type */
@@ -174,6 +175,22 @@ bool probe_module_find(struct probe *probe, uint64_t *address, GError **error);
 bool probe_module_runs(const struct probe *probe, const struct guest_regs *regs);
 /* On the main thread: */
 bool probe_module_is_there(const struct probe *probe);
+
+/*
+ * probe_user.c: where a function of a program is in the processes that the options choose; sets probe->user, with
+ * breakpoints that are the probe's to add and remove. Free with g_free. Errors: PROBE_ERROR.
+ */
+bool probe_user_find(struct probe *probe, GError **error);
+/* NULL behind the last. */
+struct guest_breakpoint *probe_user_breakpoint(struct probe_user *self, size_t i);
+/* Leaves out all but the first `n`. */
+void probe_user_keep(struct probe_user *self, size_t n);
+struct probe *probe_user_probe(const struct guest_breakpoint *breakpoint);
+/* Whether one of the processes is there. On the vCPU's thread, with its task_cpu noted. */
+bool probe_user_hits(const struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs);
+/* probe_event.c: at one of these breakpoints. */
+void probe_event_in_program(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                            const struct guest_gprs *gprs);
 
 /* At one of the breakpoints of probe_tracepoint. */
 void probe_event_traced(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,

@@ -324,6 +324,22 @@ static bool function_parse(struct probe_spec *spec, const char *text, GError **e
 	return true;
 }
 
+/* PATH:FUNCTION[+OFFSET]; the path may have colons, the function none. */
+static bool user_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	const char *function = strrchr(text, ':'), *plus = function ? strrchr(function, '+') : NULL;
+	const size_t length = plus ? (size_t)(plus - text) : strlen(text);
+
+	if (text[0] != '/' || !function || function[1] == '\0' || plus == function + 1 ||
+	    length >= sizeof(spec->symbol) || (plus && !probe_number(plus + 1, UINT16_MAX, &spec->offset)))
+		return probe_syntax_error(spec, text, error);
+	memcpy(spec->symbol, text, length);
+	g_snprintf(spec->name, sizeof(spec->name), "user:%s", spec->symbol);
+	if (spec->offset != 0)
+		g_snprintf(spec->name, sizeof(spec->name), "user:%s+0x%" PRIx64, spec->symbol, spec->offset);
+	return true;
+}
+
 static bool is_word(const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -501,6 +517,15 @@ static const struct probe_provider functions = {
 	.arguments = function_arguments,
 	.parse = function_parse,
 	.hit = function_hit};
+static const struct probe_provider programs = {.name = "user",
+                                               .syntax = "user:BINARY:FUNCTION[+OFFSET]",
+                                               .summary = "a process enters a function of a program or library",
+                                               .trigger = PROBE_BY_BREAKPOINT,
+                                               .programs = true,
+                                               .x86 = true,
+                                               .arguments = function_arguments,
+                                               .parse = user_parse,
+                                               .hit = function_hit};
 static const struct probe_provider tracepoints = {.name = "tracepoint",
                                                   .syntax = "tracepoint:SUBSYSTEM:EVENT",
                                                   .summary = "the guest's kernel passes a static trace point",
@@ -561,21 +586,13 @@ static const struct probe_provider recording = {.name = "recording",
                                                 .arguments = no_arguments,
                                                 .parse = recording_parse};
 
-const struct probe_provider *const probe_providers[] = {&profile,
-                                                        &interval,
-                                                        &exits,
-                                                        &io,
-                                                        &mmio,
-                                                        &msr,
-                                                        &syscalls,
-                                                        &syscall_returns,
-                                                        &functions,
-                                                        &function_returns,
-                                                        &tracepoints,
-                                                        &traced_calls,
-                                                        &traced_call_returns,
-                                                        &traced_all,
-                                                        &traced_all_returns,
-                                                        &marker,
-                                                        &recording,
+const struct probe_provider *const probe_providers[] = {&profile,      &interval,
+                                                        &exits,        &io,
+                                                        &mmio,         &msr,
+                                                        &syscalls,     &syscall_returns,
+                                                        &functions,    &function_returns,
+                                                        &programs,     &tracepoints,
+                                                        &traced_calls, &traced_call_returns,
+                                                        &traced_all,   &traced_all_returns,
+                                                        &marker,       &recording,
                                                         NULL};

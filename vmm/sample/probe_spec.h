@@ -47,9 +47,10 @@ struct probe_provider {
 	const char *const *arguments; /* names of an event's arguments, up to NULL; at most PROBE_ARGUMENTS_MAX */
 	bool every_vcpu;              /* of a timer */
 	bool x86;                     /* for guests of x86-64 only */
-	bool traces;  /* PROBE_BY_BREAKPOINT: a static trace point; its arguments depend on the kernel */
-	bool returns; /* PROBE_BY_BREAKPOINT: it fires where the function returns, with what it returns and the time */
-	bool calls;   /* PROBE_BY_BREAKPOINT: behind the first, its arguments are those of the system call `symbol` */
+	bool traces;   /* PROBE_BY_BREAKPOINT: a static trace point; its arguments depend on the kernel */
+	bool programs; /* PROBE_BY_BREAKPOINT: of user space, PATH:FUNCTION in `symbol` */
+	bool returns;  /* PROBE_BY_BREAKPOINT: it fires where the function returns, with what it returns and the time */
+	bool calls;    /* PROBE_BY_BREAKPOINT: behind the first, its arguments are those of the system call `symbol` */
 	/*
 	 * PROBE_BY_BREAKPOINT: kernel functions at the first instruction of which the probe is, best first, up to NULL;
 	 * NULL: those of the spec.

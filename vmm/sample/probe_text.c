@@ -253,12 +253,9 @@ static bool read_code(const struct probe_text *text, struct lookup *lookup)
 
 /* ---- where instructions begin ---- */
 
-/*
- * Why no instruction of a function begins `distance` bytes into its code, of which there are `n`; NULL: one does. INT3
- * is the guest's own code where the processor must not go on, as compilers put it there. Elsewhere it stands for a byte
- * that a kprobe has replaced.
- */
-static const char *why_no_boundary(const uint8_t *code, size_t n, size_t distance)
+/* INT3 is the guest's own code where the processor must not go on, as compilers put it there. Elsewhere it stands for a
+ * byte that a kprobe has replaced. */
+const char *probe_text_why_no_boundary(const uint8_t *code, size_t n, size_t distance)
 {
 	size_t at = 0, length = 0;
 
@@ -292,7 +289,7 @@ static const char *why_not_mapped(const struct probe_text *text, struct guest *g
 		return "is too far behind the last symbol to know where instructions begin";
 	if (guest->processor == GUEST_ARM64)
 		return NULL;
-	return n > 0 && read_code(text, &lookup) ? why_no_boundary(code, bytes, distance) : NULL;
+	return n > 0 && read_code(text, &lookup) ? probe_text_why_no_boundary(code, bytes, distance) : NULL;
 }
 
 /* ---- where functions return ---- */

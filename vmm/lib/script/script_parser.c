@@ -557,6 +557,8 @@ static const struct {
 	{"fentry", "fentry", "function"},
 	{"kretprobe", "kretprobe", "return"},
 	{"kr", "kretprobe", "return"},
+	{"uprobe", "uprobe", "user"},
+	{"u", "uprobe", "user"},
 	{"t", NULL, "tracepoint"},
 	{"p", NULL, "profile"},
 	{"i", NULL, "interval"},
@@ -588,11 +590,13 @@ static char *own_name(const char *text, size_t n, char **provider)
 /* Up to a blank, a comma, the predicate or the statements. The lexer is at its first character. */
 static bool parse_probe(struct parser *parser, struct script *script, struct clause *clause)
 {
-	static const char *const elsewhere[] = {"uprobe:",   "uretprobe:", "usdt:",          "software:",   "hardware:",
-	                                        "kretfunc:", "fexit:",     "rawtracepoint:", "watchpoint:", "iter:"};
+	static const char *const elsewhere[] = {"uretprobe:", "ur:",    "usdt:",          "software:",   "hardware:",
+	                                        "kretfunc:",  "fexit:", "rawtracepoint:", "watchpoint:", "iter:"};
 	struct lexer *lexer = &parser->lexer;
 	const char *text = parser->token.at;
-	const size_t n = strcspn(text, " \t\r\n,/{}");
+	const bool has_path =
+		g_str_has_prefix(text, "uprobe:") || g_str_has_prefix(text, "user:") || g_str_has_prefix(text, "u:");
+	const size_t n = strcspn(text, has_path ? " \t\r\n,{}" : " \t\r\n,/{}");
 	struct written written;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(elsewhere); i++) {
