@@ -58,7 +58,7 @@ START_TEST(lists)
 	assert_json(returned, "{\"name\":\"syscall:read:return\",\"arguments\":[\"nr\",\"retval\"],\"types\":[]}");
 	peer_refused(
 		&peer, "{\"execute\":\"probe-args\",\"arguments\":{\"probe\":\"what\"}}", "InvalidArgument",
-		"the providers are profile, interval, exit, io, mmio, msr, syscall, function, return, tracepoint, marker, recording");
+		"the providers are profile, interval, exit, io, mmio, msr, syscall, function, return, user, tracepoint, marker, recording");
 }
 END_TEST
 
