@@ -17,6 +17,7 @@
 #include "engine/attach_engine.h"
 #include "engine/engine_find.h"
 #include "engine/guest_list.h"
+#include "lib/parser/parser.h"
 #include "push/push_recording.h"
 #include "reading/kvm_exits.h"
 #include "reading/symbol_options.h"
@@ -278,6 +279,13 @@ static void profile_make(struct sampling *sampling, const char *path)
 	sampling->profiles_why = g_strdup(error->message);
 }
 
+/* What is not needed until the next interval ends. */
+static void rest(void)
+{
+	parser_stop();
+	malloc_trim(0);
+}
+
 /* Ends an interval and, unless it is the `last`, begins another; the first is made into a profile afterwards. */
 static bool interval_turn(struct sampling *sampling, bool last, GError **error)
 {
@@ -294,7 +302,7 @@ static bool interval_turn(struct sampling *sampling, bool last, GError **error)
 	if (kept)
 		profile_make(sampling, finished);
 	g_unlink(finished);
-	malloc_trim(0);
+	rest();
 	return done;
 }
 
@@ -303,7 +311,7 @@ static bool interval_first(struct sampling *sampling, GError **error)
 	kernel_read(sampling);
 	const bool done = interval_begin(sampling, error);
 
-	malloc_trim(0);
+	rest();
 	return done;
 }
 

@@ -93,6 +93,24 @@ START_TEST(test_answer_is_sealed)
 }
 END_TEST
 
+/* No process is left, and a question starts one. */
+START_TEST(test_stop)
+{
+	g_autoptr(GBytes) packed = packed_zeros(1000, 1);
+
+	for (int i = 0; i < 2; i++) {
+		parser_stop();
+		ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+		ck_assert_int_eq(errno, ECHILD);
+		int answer = ask(VPROF_PARSE_UNPACK, packed, ANSWER_BYTES, NULL);
+
+		ck_assert_int_ge(answer, 0);
+		close(answer);
+		ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), 0);
+	}
+}
+END_TEST
+
 /* A thousand to one, what is packed twice, and what is no archive. The next question is answered. */
 START_TEST(test_refusals)
 {
@@ -300,6 +318,7 @@ int main(void)
 	TCase *tcase = tcase_create("parser");
 
 	tcase_add_test(tcase, test_answer_is_sealed);
+	tcase_add_test(tcase, test_stop);
 	tcase_add_test(tcase, test_refusals);
 	tcase_add_test(tcase, test_other_programs);
 	tcase_add_test(tcase, test_sealed_memory);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/process/program_find.h"
@@ -24,6 +25,7 @@ G_DEFINE_QUARK(vprof_parser_error, parser_error)
 static struct {
 	GMutex lock;
 	int socket;   /* [lock] -1: there is none (yet) */
+	pid_t pid;    /* [lock] while there is a socket */
 	GError *lost; /* [lock] why there is none and will be none: it could not be started, or gave no answer */
 } parser = {.socket = -1};
 
@@ -35,13 +37,12 @@ static bool unavailable(GError **error, const char *what, int reason)
 }
 
 /* Its output is no one's: it can be made to say anything. A sanitizer's report goes to the test that runs it. */
-static int spawn(const char *path, int theirs)
+static int spawn(const char *path, int theirs, pid_t *pid)
 {
 	char *argv[] = {(char *)PROGRAM, NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none, all;
-	pid_t pid;
 
 	sigemptyset(&none);
 	sigfillset(&all);
@@ -56,7 +57,7 @@ static int spawn(const char *path, int theirs)
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-	int failed = posix_spawn(&pid, path, &actions, &attributes, argv, environ);
+	int failed = posix_spawn(pid, path, &actions, &attributes, argv, environ);
 
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
@@ -75,7 +76,7 @@ static bool begin_locked(GError **error)
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return unavailable(error, "cannot make a socket for", errno);
-	int failed = spawn(path, ends[1]);
+	int failed = spawn(path, ends[1], &parser.pid);
 
 	close(ends[1]);
 	if (failed) {
@@ -104,6 +105,20 @@ bool parser_start(GError **error)
 
 	(void)locker;
 	return start_locked(error);
+}
+
+void parser_stop(void)
+{
+	g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&parser.lock);
+
+	(void)locker;
+	if (parser.socket < 0)
+		return;
+	shutdown(parser.socket, SHUT_RDWR); /* it waits for the next question */
+	close(parser.socket);
+	parser.socket = -1;
+	while (waitpid(parser.pid, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 bool parser_add_name(struct vprof_parse_request *request, const char *name)

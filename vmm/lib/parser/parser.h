@@ -26,6 +26,9 @@ enum parser_error {
  */
 bool parser_start(GError **error);
 
+/* Ends vprof-parse until the next question, for a program that has few of them and may start it again. */
+void parser_stop(void);
+
 /*
  * Asks about the sealed memfd `input`, which stays the caller's. `request` needs no protocol number. Returns a sealed
  * memfd, which the caller closes, or -1 with the reason as a clause without a subject: "ended by signal 11 ...".
