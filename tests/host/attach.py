@@ -302,12 +302,15 @@ class Attach(harness.ProgramTest):
             self.assertAlmostEqual(sum(s for (p, *_), s in waits.items() if p == pid), seconds, delta=KNOWN_AGREE * seconds + KNOWN_LINE)
         asleep = [sum(s for (p, _, state), s in waits.items() if (p, state) == (pid, "sleeping")) for pid in known["terminal"]]
         print(f"  readers asleep {asleep}", flush=True)
-        held = {row["waiter"]: row["period"] / 1e9 for row in locks if row["kind"] == "mutex" and {row["waiter"], row["owner"]} == {"reader_a", "reader_b"}}
+        of_readers = [row for row in locks if row["kind"] == "mutex" and {row["waiter"], row["owner"]} == {"reader_a", "reader_b"}]
+        held = sum(row["period"] for row in of_readers) / 1e9
         # One waits for the mutex, and one for input. The kernel does not have them take turns.
-        self.assertAlmostEqual(sum(held.values()), sum(asleep) / 2, delta=KNOWN_AGREE * sum(asleep) + KNOWN_LINE)
+        self.assertAlmostEqual(held, sum(asleep) / 2, delta=KNOWN_AGREE * sum(asleep) + KNOWN_LINE)
         for one, other in ("reader_a", "reader_b"), ("reader_b", "reader_a"):
             self.assertGreater(part(one, ".*mutex_lock.*", other), WAKER_MIN)
-        self.assertEqual(len({row["lock"] for row in locks if row["kind"] == "mutex" and {row["waiter"], row["owner"]} == {"reader_a", "reader_b"}}), 1)
+        # It is one mutex; for a moment, they may meet at another.
+        terminal = max(of_readers, key=lambda row: row["period"])["lock"]
+        self.assertGreater(sum(row["period"] for row in of_readers if row["lock"] == terminal) / 1e9, (1 - KNOWN_AGREE) * held)
         self.assertGreater(part("holder", "hrtimer_nanosleep", "[interrupt]"), WAKER_MIN)
 
     def check_exact_waits(self):

@@ -129,7 +129,7 @@ class Scripts(harness.ProgramTest):
             self.assertIn(message, err)
         self.refused(VPROF, "trace", engine.path, "-e", "BEGIN { }", "--filter", "pid=1", status=2, message="--filter is for events")
         self.refused(VPROF, "trace", engine.path, "parameter", "-e", "io:1", status=2, message="only a script has parameters")
-        self.refused(VPROF, "trace", engine.path, "-e", "function:none { }", message="has no function \"none\"")
+        self.refused(VPROF, "trace", engine.path, "-e", "function:none { }", status=2, message="has no function \"none\"")
         out = self.folder / "out"
         self.run_program(VPROF, "trace", "-o", out, "-e", 'BEGIN { printf("%s %d\\n", $1, $2 * 2); @ = stats($2); print(@); exit(); }',
                          "--", engine.path, "x y", "-3")

@@ -84,7 +84,7 @@ class VcpuTime(harness.ProgramTest):
         self.assertEqual(event["event"], "task-clock")
         self.assertEqual(event["running-ns"], event["enabled-ns"])
         self.assertAlmostEqual(event["value"] / cpu, 1, delta=0.1)
-        self.refused(VPROF, "stat", "--demo", "-e", "no such event", message='unknown event "no such event"')
+        self.refused(VPROF, "stat", "--demo", "-e", "no such event", status=2, message='unknown event "no such event"')
         self.assertEqual(len(report["vcpus"]), 2)
         self.assertEqual(report["end"]["reason"], "power-off")
         for vcpu in report["vcpus"]:

@@ -112,7 +112,7 @@ class Dump(harness.ProgramTest):
         out, _ = self.run_program(VPROF, "stack", "--no-user", "--kernel", self.kernel, "--dump", self.core, 1)
         self.assertRegex(out, r"^running on CPU \d: ")
         self.refused(VPROF, "ps", "--dump", self.console, message="it is no ELF core of a guest")
-        self.refused(VPROF, "ps", "--dump", self.core, "--pid", self.qemu.pid, message="--dump is the guest")
+        self.refused(VPROF, "ps", "--dump", self.core, "--pid", self.qemu.pid, status=2, message="--dump is the guest")
 
     def check_packed(self):
         self.assertEqual(self.packed.read_bytes()[:12], b"makedumpfile")

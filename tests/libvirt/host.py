@@ -77,7 +77,7 @@ class Host(libvirt.LibvirtTest):
         self.check_bpf()
         self.check_hidden()
         self.refused(*self.attach("device", "--host", "--route", "monitor", "-o", self.recording),
-                     message="cannot record the host's side by the route monitor, which sees only the guest")
+                     status=2, message="cannot record the host's side by the route monitor, which sees only the guest")
 
 
 if __name__ == "__main__":

@@ -125,10 +125,10 @@ class Kvm(libvirt.LibvirtTest):
         tree = self.run_program(VPROF, "report", "-g", "-i", self.recording)[0]
         self.assertRegex(tree, r"(?s)user_main\n.*three_quarters\n")
         self.refused(*self.attach("shares", "--route", "perf", "-g", "-o", self.recording),
-                     message="route perf, which sees no registers")
+                     status=2, message="route perf, which sees no registers")
         self.refused(*self.attach("shares", "--route", "pigeon", "-o", self.recording), message="no such route, but bpf")
         self.refused(*self.attach("shares", "--route", "monitor", "-F", "999", "-o", self.recording),
-                     message="its maximum is 200 Hz")
+                     status=2, message="its maximum is 200 Hz")
         self.refused(*self.attach("sharse", "-o", self.recording), message="cannot find domain sharse")
         self.check_no_bpf()
         self.assertEqual(self.libvirt.state("shares"), "running")
