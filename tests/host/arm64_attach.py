@@ -40,7 +40,7 @@ JOB = """
 bin={bin}
 export VPROF_BIN=$bin
 cd /run/shared
-$bin/vprof-vmm --kernel {kernel} --initrd guest.cpio --memory {memory}M --vcpus 2 --append "quiet cryptomgr.notests rdinit=/init" --console console --control none &
+give_way $bin/vprof-vmm --kernel {kernel} --initrd guest.cpio --memory {memory}M --vcpus 2 --append "quiet cryptomgr.notests rdinit=/init" --console console --control none &
 guest=$!
 while ! grep -q "init: up" console 2>/dev/null; do sleep 0.2; done
 
@@ -49,7 +49,7 @@ $bin/vprof doctor --pid $guest --json
 section list
 $bin/vprof attach --list --json
 section perf
-$bin/vprof attach --pid $guest --route perf -c {period} --duration 3s --no-report -o perf.data 2>&1
+$bin/vprof attach --pid $guest --route perf -c {period} --duration 2s --no-report -o perf.data 2>&1
 echo "$?"
 section bpf
 $bin/vprof attach --pid $guest -c {period} -g --wall --duration 3s --no-report -o bpf.data 2>&1
@@ -58,7 +58,7 @@ section stack
 $bin/vprof stack --pid $guest --json sleep
 section stat
 mount -t tracefs tracefs /sys/kernel/tracing
-$bin/vprof stat --pid $guest --duration 2s --json 2>/dev/null
+$bin/vprof stat --pid $guest --duration 1s --json 2>/dev/null
 section other
 $bin/vprof attach --pid $guest --kernel $bin/demo-guest.elf --duration 1s 2>&1
 kill $guest
@@ -68,11 +68,11 @@ section qemu
 for package in {qemu}; do
 	LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$package/usr/lib/aarch64-linux-gnu:$package/lib/aarch64-linux-gnu
 done
-LD_LIBRARY_PATH=$LD_LIBRARY_PATH {qemu_program} -machine virt,gic-version=3 -accel kvm -cpu host -smp 2 -m {memory} -nodefaults -display none -nic none \
+LD_LIBRARY_PATH=$LD_LIBRARY_PATH give_way {qemu_program} -machine virt,gic-version=3 -accel kvm -cpu host -smp 2 -m {memory} -nodefaults -display none -nic none \
 	-serial file:qemu.console -kernel {kernel} -initrd guest.cpio -append "quiet cryptomgr.notests console=ttyAMA0 rdinit=/init" 2>qemu.log &
 guest=$!
 while ! grep -q "init: up" qemu.console 2>/dev/null; do sleep 0.2; done
-$bin/vprof attach --pid $guest -c {period} -g --duration 3s --no-report -o qemu.data 2>&1
+$bin/vprof attach --pid $guest -c {period} -g --duration 2s --no-report -o qemu.data 2>&1
 echo "$?"
 kill $guest
 wait
