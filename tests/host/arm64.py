@@ -95,7 +95,7 @@ $bin/vprof run --demo --append seconds=3 -g -c {demo_period} --no-report -o /run
 echo "$?"
 
 section probes
-$bin/vprof-vmm --kernel $bin/demo-guest.elf --append seconds=60 --vcpus 2 --console none --control /tmp/guest.sock &
+give_way $bin/vprof-vmm --kernel $bin/demo-guest.elf --append seconds=60 --vcpus 2 --console none --control /tmp/guest.sock &
 engine=$!
 while [ ! -S /tmp/guest.sock ]; do sleep 0.1; done
 for means in processor patch; do

@@ -31,7 +31,7 @@ MISSED_MAX = 0.1
 LATE_MEDIAN_MAX, LATE_P90_MAX, LATE_P99_MAX = 1.1, 1.5, 4
 # Eleven, for seven counters. A raw event by another name is another event.
 MANY = [event + mode for event in ("cycles", "r11", "r0011", "instructions") for mode in ("", ":u", ":k")][:11]
-MANY_CLOSE = 0.1  # of counts of a part of the time
+MANY_CLOSE = 0.2  # of counts of a part of the time, two of which differ by a twentieth: the modes of the guest take turns as the events do
 ESTIMATE_CLOSE = 0.3
 
 JOB = """
