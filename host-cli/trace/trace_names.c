@@ -96,15 +96,16 @@ static char *ask_module(const struct trace_names *names, uint64_t ip)
 	return name && distance != 0 ? g_strdup_printf("%s+0x%" PRIx64, name, distance) : g_steal_pointer(&name);
 }
 
+/* "": nothing known. */
 static const char *find_module(const struct trace_names *names, uint64_t ip)
 {
-	const char *name = g_hash_table_lookup(names->modules, &ip);
-	char *asked;
+	char *name = g_hash_table_lookup(names->modules, &ip);
 
 	if (!name && ip >> 63 && g_hash_table_size(names->modules) < MODULE_ADDRESSES_MAX) {
-		asked = ask_module(names, ip);
-		name = asked ? asked : g_strdup("");
-		g_hash_table_insert(names->modules, g_memdup2(&ip, sizeof(ip)), (char *)name);
+		name = ask_module(names, ip);
+		if (!name)
+			name = g_strdup("");
+		g_hash_table_insert(names->modules, g_memdup2(&ip, sizeof(ip)), name);
 	}
 	return name ? name : "";
 }
@@ -112,12 +113,11 @@ static const char *find_module(const struct trace_names *names, uint64_t ip)
 char *trace_names_kernel(const struct trace_names *names, uint64_t ip)
 {
 	const struct symbol *symbol = names->symtab ? symtab_find(names->symtab, ip) : NULL;
+	const char *module = symbol ? "" : find_module(names, ip);
 	g_autofree char *name = NULL;
 
-	if (!symbol && *find_module(names, ip) != '\0')
-		return g_strdup(find_module(names, ip));
 	if (!symbol)
-		return g_strdup_printf("0x%" PRIx64, ip);
+		return *module != '\0' ? g_strdup(module) : g_strdup_printf("0x%" PRIx64, ip);
 	name = text_printable(symbol->name);
 	return ip != symbol->address ? g_strdup_printf("%s+0x%" PRIx64, name, ip - symbol->address)
 	                             : g_steal_pointer(&name);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """vprof attach on a stock arm64 host (arm64_host.py): to Debian's kernel as a guest of a vprof-vmm that is not ours, and of QEMU, which moves
 it by KASLR. Only KVM is asked."""
+import functools
 import json
 import os
 import pathlib
@@ -109,8 +110,9 @@ class Arm64Attach(harness.ProgramTest):
 
     def check_modes(self, recording):
         """Mode and instruction pointer are the guest's, in every sample; what the recording says of itself."""
-        report, rows = self.report(recording, "--event", "cycles", "--sort", "mode,sym")
-        samples = sum(row["samples"] for row in rows)
+        report, rows = self.report(recording, "--sort", "mode,sym")
+        waits = sum(row["samples"] for table in report["tables"][1:] for row in table["rows"])
+        samples = report["recording"]["statistics"]["total"]["sample"] - waits
         modes = {mode: sum(row["samples"] for row in rows if row["mode"] == mode) for mode in ("kernel", "user")}
         unnamed = sum(row["samples"] for row in rows if row["mode"] == "kernel" and row["symbol"].startswith("["))
         print(f"{samples} samples: {modes}, {unnamed} of the kernel without a name", flush=True)
@@ -120,6 +122,7 @@ class Arm64Attach(harness.ProgramTest):
         self.assertLessEqual(unnamed, UNNAMED_MAX * modes["kernel"])
         return report["recording"]
 
+    @functools.cache
     def samples(self, recording):
         return [json.loads(line) for line in self.run_program(VPROF, "script", "-i", recording, "-g", "--json")[0].splitlines()]
 

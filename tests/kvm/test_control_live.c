@@ -379,6 +379,7 @@ START_TEST(a_full_ring_stalls_the_counters)
 	json_decref(read_on(owner, integer_of(all, "next"), 0));
 	while (figure("stalls") == 1 || figure("sample") == samples)
 		g_usleep(10000);
+	ck_assert_int_gt(figure("sample"), samples);
 	ck_assert_int_eq(figure("dropevt"), 0);
 	/* It may go on once more between the two. */
 	json_decref(ask_client(owner, "reset", json_pack("{s:s}", "what", "statistics")));

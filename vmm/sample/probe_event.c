@@ -135,25 +135,33 @@ static void write_event(struct firing *firing)
 		probe_event_record(firing);
 }
 
+/* At a breakpoint that counts. */
+static void fire(struct firing *firing)
+{
+	const struct probe *probe = firing->probe;
+
+	task_cpu_note(&probe->set->vcpus[firing->vcpu].cpu, firing->regs);
+	if (!probe->spec.provider->hit(&probe->spec, probe->set->hub->guest, firing->regs, firing->gprs,
+	                               firing->values))
+		return;
+	probe_arguments_extend(probe, firing->values);
+	write_event(firing);
+}
+
 void probe_event_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
                      const struct guest_gprs *gprs)
 {
 	struct probe *probe = (struct probe *)breakpoint;
-	struct probe_vcpu *cpu = &probe->set->vcpus[vcpu];
 	struct firing firing = {
 		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = probe_count_arguments(probe)};
 
-	if (!cpu->recording || !probe_module_runs(probe, regs))
+	if (!probe->set->vcpus[vcpu].recording || !probe_module_runs(probe, regs))
 		return;
 	if (probe->returns) {
 		probe_returns_enter(probe->returns, guest_gprs_stack(gprs));
 		return;
 	}
-	task_cpu_note(&cpu->cpu, regs);
-	if (probe->spec.provider->hit(&probe->spec, probe->set->hub->guest, regs, gprs, firing.values)) {
-		probe_arguments_extend(probe, firing.values);
-		write_event(&firing);
-	}
+	fire(&firing);
 }
 
 void probe_event_returned(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
@@ -178,10 +186,8 @@ void probe_event_in_program(struct guest_breakpoint *breakpoint, unsigned vcpu, 
 	struct firing firing = {
 		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = probe_count_arguments(probe)};
 
-	if (!probe->set->vcpus[vcpu].recording || !probe_user_hits(breakpoint, vcpu, regs))
-		return;
-	probe->spec.provider->hit(&probe->spec, probe->set->hub->guest, regs, gprs, firing.values);
-	write_event(&firing);
+	if (probe->set->vcpus[vcpu].recording && probe_user_hits(breakpoint, vcpu, regs))
+		fire(&firing);
 }
 
 /* The breakpoint may be behind the nop or where it leads to: the event is that of the nop. */

@@ -186,7 +186,7 @@ struct guest_breakpoint *probe_user_breakpoint(struct probe_user *self, size_t i
 /* Leaves out all but the first `n`. */
 void probe_user_keep(struct probe_user *self, size_t n);
 struct probe *probe_user_probe(const struct guest_breakpoint *breakpoint);
-/* Whether one of the processes is there. On the vCPU's thread, with its task_cpu noted. */
+/* Whether one of the processes is there. On the vCPU's thread; its task_cpu has an area afterwards. */
 bool probe_user_hits(const struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs);
 /* probe_event.c: at one of these breakpoints. */
 void probe_event_in_program(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,

@@ -8,6 +8,7 @@
 #include "guest/guest_debug.h"
 #include "guest/instruction.h"
 #include "guest/page_walk.h"
+#include "guest/task.h"
 #include "guest/text_sites.h"
 #include "sample/probe_spec.h"
 
@@ -19,8 +20,6 @@
 #define ARM64_INSTRUCTION_BYTES 4u
 /* Bits 63..56 of a canonical address are equal, with five levels of page tables, too (SDM Vol. 1, 3.3.7.1). */
 #define CANONICAL_TOP 56u
-/* PTI_USER_PGTABLE_BIT of Linux: the tables that a process has in user mode lack most of the kernel. */
-#define CR3_USER_HALF UINT64_C(0x1000)
 
 /* The instructions that ftrace owns at a function's entry: from `entry` to `end`. */
 struct ftrace_site {
@@ -225,7 +224,7 @@ static void look_up(void *data)
 	if (!lookup->guest->debug->registers_read(lookup->guest, lookup->vcpu, &regs, &gprs) ||
 	    look_up_by(lookup, &regs) || regs.processor != GUEST_X86_64)
 		return;
-	regs.cr3 &= ~CR3_USER_HALF;
+	regs.cr3 &= ~CR3_USER_TABLES;
 	look_up_by(lookup, &regs);
 }
 

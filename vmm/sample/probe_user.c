@@ -15,8 +15,8 @@
 
 #define PROCESSES_MAX 64u
 #define FUNCTION_BYTES_MAX (64u << 10)
-/* With page table isolation, a process has two top-level tables; and the tag of the TLB is in CR3 (SDM Vol. 3, 4.5). */
-#define CR3_TABLES (~UINT64_C(0x1fff))
+/* Of both top-level tables of a process, without the tag of the TLB (SDM Vol. 3, 4.5). */
+#define CR3_TABLES (~(CR3_USER_TABLES | UINT64_C(0xfff)))
 
 struct user_site {
 	struct guest_breakpoint breakpoint; /* first: the argument of `hit` */

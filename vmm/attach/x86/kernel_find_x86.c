@@ -3,9 +3,9 @@
 
 #include "attach/kernel_find_priv.h"
 #include "attach/kernel_memory.h"
+#include "guest/task.h"
 
-#define CR3_USER_TABLES (UINT64_C(1) << 12) /* page table isolation: the user's tables, behind the kernel's */
-#define EXTENT_MIN (UINT64_C(4) << 20)      /* user tables map less of the kernel: its entry code */
+#define EXTENT_MIN (UINT64_C(4) << 20) /* user tables map less of the kernel: its entry code */
 #define KERNEL_ADDRESS_MIN UINT64_C(0xffffffff80000000)
 #define KERNEL_SPACE_BYTES (UINT64_C(1) << 30) /* KERNEL_IMAGE_SIZE (arch/x86/include/asm/page_64_types.h) */
 #define KERNEL_ALIGNMENT (UINT64_C(2) << 20)   /* of the mapping, and so of its start */

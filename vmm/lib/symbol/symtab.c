@@ -105,8 +105,10 @@ static int compare_candidates(const void *a, const void *b)
 	if (left_count != right_count)
 		return left_count < right_count ? -1 : 1;
 
-	if (is_mark(left) != is_mark(right))
-		return is_mark(left) ? 1 : -1;
+	bool left_mark = is_mark(left), right_mark = is_mark(right);
+
+	if (left_mark != right_mark)
+		return left_mark ? 1 : -1;
 
 	size_t left_length = strlen(left->name), right_length = strlen(right->name);
 
