@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "capture/capture_options.h"
 
+#include <vprof/control.h>
+
 #include "ui/text.h"
 #include "ui/units.h"
 
@@ -92,7 +94,7 @@ json_t *capture_options_arguments(const struct capture_options *options, GError 
 	    !has_waits(options, error) ||
 	    !exclude(options->call_user && options->no_call_user, "--call-user and --no-call-user", error) ||
 	    (options->frequency &&
-	     !units_parse_number("--frequency", options->frequency, 1, INT64_MAX, &frequency_hz, error)) ||
+	     !units_parse_number("--frequency", options->frequency, 1, VPROF_FREQUENCY_HZ_MAX, &frequency_hz, error)) ||
 	    (options->call_depth &&
 	     !units_parse_number("--call-depth", options->call_depth, 1, INT64_MAX, &depth, error)) ||
 	    (options->period && !units_parse_number("--count", options->period, 1, INT64_MAX, &period, error)))

@@ -273,8 +273,8 @@ static bool parse_rate(const struct counter_values *given, struct counters_kind 
 		            "--frequency and --count exclude each other");
 		return false;
 	}
-	return (!given->frequency ||
-	        units_parse_number("--frequency", given->frequency, 1, INT64_MAX, &kind->frequency_hz, error)) &&
+	return (!given->frequency || units_parse_number("--frequency", given->frequency, 1, VPROF_FREQUENCY_HZ_MAX,
+	                                                &kind->frequency_hz, error)) &&
 	       (!given->period || units_parse_number("--count", given->period, 1, INT64_MAX, &kind->period, error));
 }
 

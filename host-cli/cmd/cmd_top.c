@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
+#include <vprof/control.h>
 
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
@@ -60,7 +61,8 @@ static json_t *session_arguments(const struct top_values *given, GError **error)
 	json_t *arguments;
 	uint64_t hz = 0;
 
-	if (given->frequency && !units_parse_number("--frequency", given->frequency, 1, INT64_MAX, &hz, error))
+	if (given->frequency &&
+	    !units_parse_number("--frequency", given->frequency, 1, VPROF_FREQUENCY_HZ_MAX, &hz, error))
 		return NULL;
 	arguments = json_object();
 	if (hz != 0)

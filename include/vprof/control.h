@@ -36,6 +36,7 @@
 
 /* Samples in a second of vCPU time when nothing else is asked for: not 1000, so not in lockstep with a timer tick. */
 #define VPROF_FREQUENCY_HZ_DEFAULT 999
+#define VPROF_FREQUENCY_HZ_MAX 50000u
 
 /* Error classes. */
 #define VPROF_ERROR_GENERIC "GenericError"              /* the host refused, or the line is not a request */

@@ -24,7 +24,7 @@ const struct method_argument control_session_keys[] = {
 	{"events", "events to count, as `vprof run -e` takes them; by default, the best event of this host",
          ARGUMENT_STRINGS, .optional = true, .min = 1, .max = COUNTER_EVENTS_MAX},
 	{"frequency-hz", "samples per second of vCPU time; excludes period", ARGUMENT_INTEGER, .optional = true,
-         .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX, .preset = G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT)},
+         .min = 1, .max = VPROF_FREQUENCY_HZ_MAX, .preset = G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT)},
 	{"period", "events between two samples; for clocks, nanoseconds; excludes frequency-hz", ARGUMENT_INTEGER,
          .optional = true, .min = 1, .max = INT64_MAX},
 	{"ring-bytes", "data bytes of each vCPU's ring; a power of two", ARGUMENT_INTEGER, .optional = true,

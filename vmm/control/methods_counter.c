@@ -401,7 +401,7 @@ static const struct method_argument counter_allocate_arguments[] = {
 	{"frequency-hz",
          "samples per second of vCPU time; by default " G_STRINGIFY(
 		 VPROF_FREQUENCY_HZ_DEFAULT) ", unless a period is given",
-         ARGUMENT_INTEGER, .optional = true, .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX},
+         ARGUMENT_INTEGER, .optional = true, .min = 1, .max = VPROF_FREQUENCY_HZ_MAX},
 	{"period", "events between two samples; for clocks, nanoseconds; excludes frequency-hz", ARGUMENT_INTEGER,
          .optional = true, .min = 1, .max = INT64_MAX},
 	{"estimate",
@@ -435,7 +435,7 @@ static const struct method_argument counter_write_arguments[] = {
 static const struct method_argument counter_set_period_arguments[] = {
 	COUNTER_ARGUMENT,
 	{"frequency-hz", "samples per second of vCPU time; excludes period", ARGUMENT_INTEGER, .optional = true,
-         .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX},
+         .min = 1, .max = VPROF_FREQUENCY_HZ_MAX},
 	{"period", "events between two samples; for clocks, nanoseconds; excludes frequency-hz", ARGUMENT_INTEGER,
          .optional = true, .min = 1, .max = INT64_MAX},
 	{0},

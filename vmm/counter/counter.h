@@ -17,7 +17,6 @@
 #include "guest/guest.h"
 
 #define COUNTER_EVENTS_MAX 8u /* sampled at once by one session */
-#define COUNTER_FREQUENCY_HZ_MAX 50000u
 
 /*
  * The real-time signal of an overflow: SIGRTMIN + 5. No other code may use it, and none may block SIGTRAP or this on a
@@ -46,7 +45,7 @@ struct counter_event {
 
 /* How often: exactly one of the two is not 0. */
 struct counter_rate {
-	uint32_t frequency_hz; /* 1..COUNTER_FREQUENCY_HZ_MAX: samples per second of vCPU time */
+	uint32_t frequency_hz; /* 1..VPROF_FREQUENCY_HZ_MAX: samples per second of vCPU time */
 	uint64_t period;       /* events (ns for clocks) between two samples */
 };
 
@@ -83,7 +82,7 @@ const char *const *counter_event_names(void);
 /* A sentence about one of these names; NULL for an unknown name. */
 const char *counter_event_summary(const char *name);
 
-/* The highest frequency of the event in Hz: COUNTER_FREQUENCY_HZ_MAX, or less where the host's kernel allows less. At
+/* The highest frequency of the event in Hz: VPROF_FREQUENCY_HZ_MAX, or less where the host's kernel allows less. At
  * least 1. */
 uint32_t counter_frequency_max(const struct counter_event *event);
 

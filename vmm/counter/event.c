@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <vprof/control.h>
 #include <vprof/recording.h>
 
 #include "counter/counter_priv.h"
@@ -10,7 +11,7 @@
 G_DEFINE_QUARK(vprof_counter_error, counter_error)
 
 /* A sample costs some microseconds of the vCPU; below these periods a guest would do nothing else. */
-#define PERIOD_NS_MIN (UINT64_C(1000000000) / COUNTER_FREQUENCY_HZ_MAX)
+#define PERIOD_NS_MIN (UINT64_C(1000000000) / VPROF_FREQUENCY_HZ_MAX)
 #define PERIOD_EVENTS_MIN UINT64_C(1000)
 /* perf_event_open refuses periods with the top bit (kernel/events/core.c), and schedules add up several. */
 #define PERIOD_MAX (UINT64_C(1) << 56)
@@ -244,17 +245,17 @@ uint32_t counter_frequency_max(const struct counter_event *event)
 		event->backend == &counter_backend_timer ? NULL : counter_setting_read(COUNTER_SAMPLE_RATE_MAX);
 	const uint64_t host_max = text ? g_ascii_strtoull(text, NULL, 10) : 0;
 
-	return host_max != 0 ? (uint32_t)MIN(host_max, COUNTER_FREQUENCY_HZ_MAX) : COUNTER_FREQUENCY_HZ_MAX;
+	return host_max != 0 ? (uint32_t)MIN(host_max, VPROF_FREQUENCY_HZ_MAX) : VPROF_FREQUENCY_HZ_MAX;
 }
 
 static bool frequency_check(uint32_t frequency_hz, const struct counter_event *event, GError **error)
 {
 	const uint32_t most = counter_frequency_max(event);
 
-	if (frequency_hz > COUNTER_FREQUENCY_HZ_MAX) {
+	if (frequency_hz > VPROF_FREQUENCY_HZ_MAX) {
 		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_RANGE,
 		            "frequency %u Hz of %s is out of range; it can be 1 to %u Hz", frequency_hz, event->name,
-		            COUNTER_FREQUENCY_HZ_MAX);
+		            VPROF_FREQUENCY_HZ_MAX);
 		return false;
 	}
 	if (frequency_hz > most) {
@@ -274,7 +275,7 @@ bool counter_rate_check(const struct counter_rate *rate, const struct counter_ev
 	if ((rate->frequency_hz == 0) == (rate->period == 0)) {
 		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_RANGE,
 		            "event %s needs a frequency (1 to %u Hz) or a period, and not both", event->name,
-		            COUNTER_FREQUENCY_HZ_MAX);
+		            VPROF_FREQUENCY_HZ_MAX);
 		return false;
 	}
 	if (event->backend->steps && rate->period != 1) {
