@@ -161,15 +161,18 @@ class Control(unittest.TestCase):
 
 
 class Libraries(unittest.TestCase):
-    """What few commands need is loaded by them, and its absence is theirs."""
+    """What few commands need is loaded by them, and its absence is theirs. What reads files is loaded by vprof-parse."""
 
     USES = {"libcurl": ["push", "http://127.0.0.1:1", "clock.data"],
             "libdebuginfod": ["report", "--debuginfod", "clock.data"],
             "libmicrohttpd": ["daemon", "--config", "daemon.conf"],
             "libvirt": ["attach", "none"]}
 
+    PARSERS = "libelf|libdw|libarchive|liblzo"
+
     def test_are_not_loaded_by_all(self):
-        for program, few in ("vprof", "libcurl|libdebuginfod|libcapstone|libmicrohttpd"), ("vprof-attach", "libvirt"):
+        for program, few in (("vprof", f"libcurl|libdebuginfod|libcapstone|libmicrohttpd|{self.PARSERS}"),
+                             ("vprof-vmm", f"libz|{self.PARSERS}"), ("vprof-attach", f"libvirt|libz|{self.PARSERS}")):
             needed = re.findall(r"NEEDED.*\[(.*)\]", subprocess.run(["readelf", "-d", BIN / program], capture_output=True,
                                                                     text=True, check=True).stdout)
             self.assertIn("libglib-2.0.so.0", needed)
