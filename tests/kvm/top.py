@@ -86,7 +86,7 @@ class Snapshot(Guest):
 
     def test_refusals(self):
         self.refused(VPROF, "top", self.folder / "none.sock", message="vprof list")
-        self.refused(VPROF, "top", self.socket, "-F", "99999999", status=2, message="frequency-hz")
+        self.refused(VPROF, "top", self.socket, "-F", "99999999", status=2, message="--frequency takes 1 to 50000")
 
 
 class Screen(Guest):
