@@ -38,11 +38,11 @@ static const struct option_row options[] = {
 	{"stack", OPTION_FLAG, offsetof(struct trace_values, stack), "also print call chains", NULL},
 	{"symfs", OPTION_FILE, offsetof(struct trace_values, symfs),
          "folder with the guest's programs and libraries, for names in call chains", "FOLDER"},
-	{"pid", OPTION_TEXT, offsetof(struct trace_values, pid), "probes of programs: in this process of the guest",
-         "PID"},
+	{"pid", OPTION_TEXT, offsetof(struct trace_values, pid), "only events of this process of the guest", "PID"},
 	{"comm", OPTION_TEXT, offsetof(struct trace_values, comm),
-         "the same in processes with this name, which may have * and ?", "NAME"},
-	{"cgroup", OPTION_TEXT, offsetof(struct trace_values, cgroup), "the same in processes in this cgroup", "PATH"},
+         "only events of tasks with this name, which may have * and ?", "NAME"},
+	{"cgroup", OPTION_TEXT, offsetof(struct trace_values, cgroup),
+         "probes of programs: only in processes in this cgroup", "PATH"},
 	{"breakpoints", OPTION_TEXT, offsetof(struct trace_values, breakpoints),
          "how to probe functions: processor (one of its few registers), patch (INT3 or BRK) or any", "MEANS",
          "processor patch any"},
@@ -94,13 +94,30 @@ static bool parse_limits(struct trace *trace, GError **error)
 	return true;
 }
 
+/* Those that were given, and that an event is of the process that was. */
+static char **filters_of(const struct trace *trace)
+{
+	GPtrArray *filters = g_ptr_array_new();
+
+	for (char **filter = trace->given->filters; filter && *filter; filter++)
+		g_ptr_array_add(filters, g_strdup(*filter));
+	if (trace->pid != 0)
+		g_ptr_array_add(filters, g_strdup_printf("pid=%" G_GUINT64_FORMAT, trace->pid));
+	if (trace->given->comm)
+		g_ptr_array_add(filters, g_strconcat("comm=", trace->given->comm, NULL));
+	g_ptr_array_add(filters, NULL);
+	return (char **)g_ptr_array_free(filters, FALSE);
+}
+
 static bool parse(struct trace *trace, GError **error)
 {
 	const struct trace_values *given = trace->given;
-	const struct trace_query_options asked = {given->filters, given->counts, given->hists};
 
 	if (!parse_limits(trace, error))
 		return false;
+	g_auto(GStrv) filters = filters_of(trace);
+	const struct trace_query_options asked = {filters, given->counts, given->hists};
+
 	if (!trace->script)
 		trace->query = trace_query_new(&asked, error);
 	if (given->fields)
@@ -165,6 +182,26 @@ static bool add_probe(struct trace *trace, const char *given, const struct trace
 	return true;
 }
 
+/* A process that only probes of programs heed, where there is none of them. */
+static bool check_processes(const struct trace *trace, GError **error)
+{
+	const struct trace_values *given = trace->given;
+	const bool chosen = given->cgroup || (trace->script && (given->pid || given->comm));
+
+	for (size_t i = 0; chosen && i < trace_source_count(trace->source); i++)
+		if (probe_name_program(trace_source_probe(trace->source, i)->name))
+			return true;
+	if (!chosen)
+		return true;
+	g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE,
+	            "%s chooses the processes for probes of programs, as user:BINARY:FUNCTION, and there is none%s",
+	            given->cgroup ? "--cgroup"
+	            : given->pid  ? "--pid"
+	                          : "--comm",
+	            trace->script ? "; a script has predicates for other probes, as /pid == 12/" : "");
+	return false;
+}
+
 static bool place_query(struct trace *trace, GError **error)
 {
 	return check_fields(trace, trace_query_fields(trace->query), error) &&
@@ -192,6 +229,8 @@ static bool trace_open(struct trace *trace, const char *engine, GError **error)
 	for (char **probe = trace->given->probes; !trace->script && *probe; probe++)
 		if (!add_probe(trace, *probe, &wanted, error))
 			return false;
+	if (!check_processes(trace, error))
+		return false;
 	patches = trace_source_patches(trace->source);
 	if (patches > 0 && g_strcmp0(trace->given->breakpoints, "patch") != 0)
 		say("the processor's breakpoints are taken: %u of the probes are an INT3 in the guest's code", patches);

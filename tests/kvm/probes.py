@@ -162,6 +162,8 @@ class Probes(ProbesTest):
         self.refused(VPROF, "trace", engine.path, "-e", "io:*", "--count-by", "stack,kstack",
                      message="--count-by stack, kstack: its key is too long; it has room for two call chains")
         self.refused(VPROF, "trace", engine.path, "-e", "io:*", "-e", "io:0-65535", message="there is a probe io")
+        for probe, option in ("io:*", "--cgroup"), ("io:0 { @ = count(); }", "--comm"):
+            self.refused(VPROF, "trace", engine.path, "-e", probe, option, "/a", message=f"{option} .* for probes of programs.* and there is none")
         self.refused(VPROF, "probe", "args", "kprobe:x", "-E", engine.path, status=2, message="the providers are profile")
         out, _ = self.run_program(VPROF, "probe", "list", "function:*_page", "-E", engine.path)
         self.assertEqual(out.split(), ["function:render_page", "function:copy_page"])

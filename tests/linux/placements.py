@@ -42,7 +42,7 @@ done
 REFUSALS = (r"in the middle of an instruction|behind an INT3 of the guest's own|behind bytes that are no instruction|not in its code|"
             r"mapped as data|no code mapped there|too far behind the last symbol|which the guest's kernel changes itself|"
             r"has no function|is padding in front of|is no function of the kernel's image|has 4 breakpoints, and they are taken|"
-            r"there is a probe|there is an INT3 at")
+            r"there is a probe|there is a breakpoint instruction at")
 
 TROUBLE = r"BUG|Oops|WARNING|[Pp]anic|invalid opcode|segfault|stall"
 

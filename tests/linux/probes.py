@@ -83,16 +83,16 @@ class Probes(harness.ProgramTest):
     def check(self, vcpus):
         self.boot(vcpus)
         self.check_scripts()
-        events, end = self.trace("-e", "syscall:read", "-n", 50, "--filter", "comm=init")
+        events, end = self.trace("-e", "syscall:read", "-n", 50, "-p", 1)
         self.assertEqual({(event["pid"], event["tid"], event["comm"]) for event in events}, {(1, 1, "init")})
         self.assertEqual({event["fields"]["nr"] for event in events}, {"0x0"})
         # The shell reads its line from descriptor 0, a byte at a time.
         self.assertEqual({(event["fields"]["arg0"], event["fields"]["arg2"]) for event in events}, {("0x0", "0x1")})
         self.assertEqual(end["statistics"]["dropevt"], 0)
 
-        events, _ = self.trace("-e", "function:vfs_read", "-g", "-n", 5, "--filter", "comm=init")
+        events, _ = self.trace("-e", "function:vfs_read", "-g", "-n", 5, "--comm", "init")
         for event in events:
-            self.assertEqual(event["func"], "vfs_read")
+            self.assertEqual((event["func"], event["comm"]), ("vfs_read", "init"))
             frames = [re.sub(r"\+.*", "", frame) for frame in event["stack"]]
             # Between the two pairs, a kernel with frame pointers has the wrappers of the system call.
             kernel = [frame for frame in frames if "x64_sys" not in frame]
