@@ -36,10 +36,10 @@ static const struct {
 	mode_t mode;
 	unsigned major, minor;
 } nodes[] = {
-	{"/dev/null", 0666, 1, 3},    {"/dev/zero", 0666, 1, 5},    {"/dev/full", 0666, 1, 7},
-	{"/dev/random", 0666, 1, 8},  {"/dev/urandom", 0666, 1, 9}, {"/dev/tty", 0666, 5, 0},
-	{"/dev/console", 0600, 5, 1}, {"/dev/ptmx", 0666, 5, 2},    {"/dev/ttyS0", 0600, 4, 64},
-	{"/dev/ttyS1", 0600, 4, 65},
+	{"/dev/null", 0666, 1, 3},    {"/dev/zero", 0666, 1, 5},       {"/dev/full", 0666, 1, 7},
+	{"/dev/random", 0666, 1, 8},  {"/dev/urandom", 0666, 1, 9},    {"/dev/tty", 0666, 5, 0},
+	{"/dev/console", 0600, 5, 1}, {"/dev/ptmx", 0666, 5, 2},       {"/dev/ttyS0", 0600, 4, 64},
+	{"/dev/ttyS1", 0600, 4, 65},  {"/dev/ttyAMA0", 0600, 204, 64}, {"/dev/ttyAMA1", 0600, 204, 65},
 };
 
 static const struct {

@@ -17,6 +17,9 @@
 #include "root.h"
 
 #define INIT_DEVICE "/dev/ttyS1"
+/* Of a PL011: Linux has it only where there is one. */
+#define INIT_DEVICE_PL011 "/dev/ttyAMA1"
+#define PL011_PORT "/sys/class/tty/ttyAMA1"
 #define INIT_DEVICE_VARIABLE "VPROF_DEVICE"   /* the kernel passes unknown options to init as variables */
 #define INIT_ROOT_VARIABLE "VPROF_ROOT"       /* an option, too: "DEVICE,TYPE" */
 #define INIT_MODULES_VARIABLE "VPROF_MODULES" /* an option, too: "bare", or not set */
@@ -90,7 +93,7 @@ static int init_device_open(void)
 	if (!path)
 		path = device_find_port();
 	if (!path) {
-		path = INIT_DEVICE;
+		path = access(PL011_PORT, F_OK) == 0 ? INIT_DEVICE_PL011 : INIT_DEVICE;
 		fd = device_open(path);
 		if (fd < 0)
 			fd = device_open_registers();

@@ -41,6 +41,8 @@ const struct option_row guest_run_option_rows[] = {
          NULL},
 	{"console", OPTION_TEXT, offsetof(struct guest_run_options, console),
          "where the guest's first serial port goes: stdio, stderr, none or a file", "WHERE", "stdio stderr none"},
+	{"uart", OPTION_TEXT, offsetof(struct guest_run_options, uart),
+         "what the guest's serial ports are: auto, 16550 or, on arm64, pl011", "WHICH", "auto 16550 pl011"},
 	{"on-panic", OPTION_TEXT, offsetof(struct guest_run_options, on_panic),
          "when the guest's console prints a panic: end the guest, or keep it for `vprof stack`", "WHAT", "end keep"},
 	{"stop-on-panic", OPTION_FLAG, offsetof(struct guest_run_options, stop_on_panic), "the same as --on-panic=end",
@@ -190,6 +192,7 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options, cons
 	argument_add(arguments, "--name", options->name);
 	argument_add(arguments, "--boot", options->boot);
 	argument_add(arguments, "--console", options->console);
+	argument_add(arguments, "--uart", options->uart);
 	argument_add(arguments, "--pmu", options->pmu);
 	argument_add(arguments, "--pmu-filter", options->pmu_filter);
 	argument_add(arguments, "--quirks", options->quirks);

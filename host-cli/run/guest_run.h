@@ -19,8 +19,8 @@ enum guest_run_error { GUEST_RUN_ERROR_OPTIONS };
 /* The options for the guest and for the command in it. */
 struct guest_run_options {
 	struct exec_options exec;
-	char *kernel, *initrd, *append, *memory, *vcpus, *duration, *name, *boot, *console, *pmu, *pmu_filter, *quirks,
-		*sandbox;
+	char *kernel, *initrd, *append, *memory, *vcpus, *duration, *name, *boot, *console, *uart, *pmu, *pmu_filter,
+		*quirks, *sandbox;
 	char **disks; /* IMAGE[,ro] */
 	char *on_panic;
 	gboolean demo, stop_on_panic, fail_on_reboot, verbose;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * All devices of the machine, as a guest and their other ends use them: ports, UARTs, and a disk and a console port by
- * their registers, queues in memory, reset and notification included. Input: steps of STEP_BYTES: what to do, with
- * which width or device, an address, a value.
+ * their registers, queues in memory, reset and notification included; and the UART of an arm64 machine. Input: steps of
+ * STEP_BYTES: what to do, with which width or device, an address, a value.
  */
 #include <glib.h>
 #include <linux/virtio_config.h>
@@ -29,6 +29,7 @@ enum { DISK, PORT, DEVICES };
 static struct memory *memory;
 static struct {
 	struct devices devices;
+	struct serial pl011;
 	struct virtio_device *virtio[DEVICES];
 	unsigned sent;
 	bool ended;
@@ -71,6 +72,17 @@ static bool transmit(void *data, unsigned serial, uint8_t byte)
 	return ++machine.sent % 3 != 0;
 }
 
+static void pl011_irq(void *data, bool level)
+{
+	g_assert(data == &machine.pl011 && level == machine.pl011.irq_level);
+}
+
+static bool pl011_transmit(void *data, uint8_t byte)
+{
+	(void)data;
+	return transmit(NULL, 0, byte);
+}
+
 static bool take_output(void *data, const uint8_t *bytes, size_t n)
 {
 	const uint8_t *ram = memory_at(memory, (gpa_t){0}, MEMORY_BYTES_MIN);
@@ -93,7 +105,9 @@ static void set_up(void)
 	g_assert(memory && disk.fd >= 0 && ftruncate(disk.fd, SECTORS * 512) == 0);
 	memset(memory_at(memory, (gpa_t){0}, RAM_BYTES), 0, RAM_BYTES);
 	memset(&machine, 0, sizeof(machine));
-	devices_init(&machine.devices, &host, connected);
+	devices_init(&machine.devices, &host, &serial_16550, connected);
+	serial_init(&machine.pl011, &serial_pl011,
+	            &(struct serial_line){.irq = pl011_irq, .transmit = pl011_transmit, .data = &machine.pl011});
 	machine.virtio[DISK] = virtio_blk_new(&disk, "fuzz", memory, &line, NULL);
 	machine.virtio[PORT] = virtio_console_new("fuzz", &port_host, memory, &line, NULL);
 	for (unsigned i = 0; i < DEVICES; i++)
@@ -139,7 +153,7 @@ static void step_take(const struct step *step)
 	uint8_t data[8];
 
 	memcpy(data, &step->value, sizeof(data));
-	switch (step->what % 10) {
+	switch (step->what % 14) {
 	case 0:
 		devices_read(&machine.devices, step->address, data, port_bytes);
 		break;
@@ -169,8 +183,20 @@ static void step_take(const struct step *step)
 		/* The worst that is allowed takes less. */
 		g_assert(virtio_device_settle(machine.virtio[device], g_get_monotonic_time() + SETTLE_US));
 		break;
-	default:
+	case 9:
 		drive(device);
+		break;
+	case 10:
+		serial_read(&machine.pl011, step->address % serial_pl011.bytes);
+		break;
+	case 11:
+		serial_write(&machine.pl011, step->address % serial_pl011.bytes, (uint16_t)step->value);
+		break;
+	case 12:
+		serial_receive(&machine.pl011, data, sizeof(data));
+		break;
+	default:
+		serial_line_ready(&machine.pl011);
 	}
 }
 

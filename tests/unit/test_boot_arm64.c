@@ -29,6 +29,7 @@ static void setup(void)
 	                              .command_line = "console=ttyS0 quiet",
 	                              .vcpus = 18,
 	                              .n_virtio = 2,
+	                              .uart = BOOT_UART_16550,
 	                              .pmu = true};
 	g_assert_no_error(error);
 }
@@ -95,6 +96,63 @@ START_TEST(linux_finds_what_it_needs)
 	ck_assert_uint_eq(fdt32_ld(interrupt + 2), 4);
 	property("/virtio_mmio@d0011000", "interrupts", &bytes);
 	ck_assert_int_eq(bytes, 12);
+	ck_assert_str_eq(property("/serial@d0001000", "compatible", &bytes), "ns16550a");
+}
+END_TEST
+
+START_TEST(a_pl011_has_its_clocks)
+{
+	static const char compatible[] = "arm,pl011\0arm,primecell", names[] = "uartclk\0apb_pclk";
+	g_autoptr(GError) error = NULL;
+	int bytes;
+
+	config.uart = BOOT_UART_PL011;
+	ck_assert_msg(boot_load(memory, &config, &state, &error), "%s", error ? error->message : "");
+	for (unsigned i = 0; i < 2; i++) {
+		g_autofree char *node = g_strdup_printf("/serial@d000%u000", i);
+
+		ck_assert_mem_eq(property(node, "compatible", &bytes), compatible, sizeof(compatible));
+		ck_assert_mem_eq(property(node, "clock-names", &bytes), names, sizeof(names));
+		const fdt32_t *clocks = property(node, "clocks", &bytes);
+		ck_assert_int_eq(bytes, 8);
+		ck_assert_mem_eq(clocks, property("/apb-pclk", "phandle", &bytes), 4);
+		ck_assert_mem_eq(clocks + 1, clocks, 4);
+	}
+	ck_assert_str_eq(property("/apb-pclk", "compatible", &bytes), "fixed-clock");
+	ck_assert_uint_gt(fdt32_ld(property("/apb-pclk", "clock-frequency", &bytes)), 16 * 115200);
+	ck_assert_str_eq(property("/chosen", "stdout-path", &bytes), "/serial@d0000000");
+}
+END_TEST
+
+/* The image of the corpus, and behind it the names of drivers. */
+static enum boot_uart chosen(const char *drivers, size_t n, enum boot_uart asked)
+{
+	GByteArray *file = g_byte_array_new();
+	size_t bytes;
+	const uint8_t *kernel = image_bytes(config.image, &bytes);
+	g_autoptr(GError) error = NULL;
+	enum boot_uart uart;
+
+	g_byte_array_append(file, kernel, (guint)bytes);
+	g_byte_array_append(file, (const uint8_t *)drivers, (guint)n);
+	g_autoptr(GBytes) with_drivers = g_byte_array_free_to_bytes(file);
+	struct image *image = image_new("Image", with_drivers, &error);
+	g_assert_no_error(error);
+	ck_assert(boot_choose_uart(image, asked, &uart, &error));
+	image_free(image);
+	return uart;
+}
+
+START_TEST(the_kernel_has_a_driver_for_its_uart)
+{
+	static const char pl011[] = "\0uart-pl011", both[] = "\0uart-pl011\0of_serial",
+			  parts[] = "\0xuart-pl011\0of_serial_x";
+
+	ck_assert_int_eq(chosen(pl011, sizeof(pl011), BOOT_UART_AUTO), BOOT_UART_PL011);
+	ck_assert_int_eq(chosen(pl011, sizeof(pl011), BOOT_UART_16550), BOOT_UART_16550);
+	ck_assert_int_eq(chosen(both, sizeof(both), BOOT_UART_AUTO), BOOT_UART_16550);
+	ck_assert_int_eq(chosen(both, sizeof(both), BOOT_UART_PL011), BOOT_UART_PL011);
+	ck_assert_int_eq(chosen(parts, sizeof(parts), BOOT_UART_AUTO), BOOT_UART_16550);
 }
 END_TEST
 
@@ -133,6 +191,8 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, linux_finds_what_it_needs);
+	tcase_add_test(tcase, a_pl011_has_its_clocks);
+	tcase_add_test(tcase, the_kernel_has_a_driver_for_its_uart);
 	tcase_add_test(tcase, a_vmlinux_is_refused);
 	return run_suite(suite);
 }

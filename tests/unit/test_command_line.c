@@ -10,7 +10,7 @@
 
 static void check_line(bool is_linux, const char *const *options, const char *user, const char *expected)
 {
-	char *line = command_line_build(is_linux, options, 0, user);
+	char *line = command_line_build(is_linux, BOOT_UART_16550, options, 0, user);
 
 	ck_assert_str_eq(line, expected);
 	g_free(line);
@@ -22,6 +22,8 @@ START_TEST(defaults_come_first)
 {
 	check_line(true, NULL, NULL, "console=ttyS0 panic=-1 reboot=k");
 	check_line(true, NULL, "quiet", "console=ttyS0 panic=-1 reboot=k quiet");
+	g_autofree char *pl011 = command_line_build(true, BOOT_UART_PL011, NULL, 0, "quiet");
+	ck_assert_str_eq(pl011, "console=ttyAMA0 panic=-1 reboot=k quiet");
 	check_line(true, some, "quiet",
 	           "console=ttyS0 panic=-1 reboot=k mitigations=off nowatchdog clearcpuid=a,b quiet");
 }
@@ -43,7 +45,7 @@ END_TEST
 
 START_TEST(virtio_devices_are_told_of)
 {
-	char *line = command_line_build(true, some, 2, "quiet");
+	char *line = command_line_build(true, BOOT_UART_16550, some, 2, "quiet");
 
 	ck_assert_str_eq(line, "console=ttyS0 panic=-1 reboot=k mitigations=off nowatchdog clearcpuid=a,b"
 	                       " virtio_mmio.device=0x1000@0xd0010000:5 virtio_mmio.device=0x1000@0xd0011000:6 quiet");
@@ -69,7 +71,7 @@ START_TEST(pvm_options_fit_linux)
 	}
 	ck_assert_uint_gt(clearcpuid, 0);
 	ck_assert_uint_lt(clearcpuid, 128);
-	char *line = command_line_build(true, options, BOOT_VIRTIO_MAX, NULL);
+	char *line = command_line_build(true, BOOT_UART_16550, options, BOOT_VIRTIO_MAX, NULL);
 	ck_assert_uint_lt(strlen(line), 1536);
 	g_free(line);
 }
@@ -118,6 +120,7 @@ START_TEST(defaults)
 	ck_assert_uint_eq(options.memory_bytes, UINT64_C(256) << 20);
 	ck_assert_uint_eq(options.vcpus, 1);
 	ck_assert_int_eq(options.boot, BOOT_AUTO);
+	ck_assert_int_eq(options.uart, BOOT_UART_AUTO);
 	ck_assert_int_eq(options.client_fd, -1);
 	ck_assert_str_eq(options.console, "stdio");
 	ck_assert_int_eq(options.pmu, VM_PMU_OFF);
@@ -137,6 +140,7 @@ START_TEST(usage_errors)
 		"vprof-vmm --kernel x --memory 129M",
 		"vprof-vmm --kernel x --memory 65G",
 		"vprof-vmm --kernel x --boot uefi",
+		"vprof-vmm --kernel x --uart 8250",
 		"vprof-vmm --kernel x --quirks maybe",
 		"vprof-vmm --kernel x --pmu yes",
 		"vprof-vmm --kernel x --pmu-filter cycles",

@@ -53,7 +53,7 @@ static void setup(void)
 	const struct devices_host host = {.irq = on_irq, .ended = on_ended, .phase = on_phase, .transmit = on_transmit};
 
 	memset(&machine, 0, sizeof(machine));
-	devices_init(&machine.devices, &host, (const bool[DEVICES_SERIALS]){true, true});
+	devices_init(&machine.devices, &host, &serial_16550, (const bool[DEVICES_SERIALS]){true, true});
 }
 
 static void teardown(void)

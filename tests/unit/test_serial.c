@@ -2,54 +2,13 @@
 /* The UART as Linux's 8250 driver sees it (drivers/tty/serial/8250/8250_port.c). */
 #include <check.h>
 #include <linux/serial_reg.h>
-#include <string.h>
 
-#include "kvm/device/serial.h"
 #include "run_suite.h"
-
-static struct {
-	struct serial serial;
-	char sent[64];
-	size_t n_sent;
-	bool irq;
-	bool slow; /* the line takes one character, then needs a pause */
-	unsigned edges;
-} uart;
-
-static void irq(void *data, bool level)
-{
-	(void)data;
-	uart.edges += level && !uart.irq;
-	uart.irq = level;
-}
-
-static bool transmit(void *data, uint8_t byte)
-{
-	(void)data;
-	ck_assert_uint_lt(uart.n_sent, sizeof(uart.sent));
-	uart.sent[uart.n_sent++] = (char)byte;
-	return !uart.slow;
-}
+#include "uart.h"
 
 static void setup(void)
 {
-	memset(&uart, 0, sizeof(uart));
-	serial_init(&uart.serial, &(struct serial_line){.irq = irq, .transmit = transmit});
-}
-
-static uint8_t in(unsigned offset)
-{
-	return serial_read(&uart.serial, offset);
-}
-
-static void out(unsigned offset, uint8_t value)
-{
-	serial_write(&uart.serial, offset, value);
-}
-
-static void receive(const char *text)
-{
-	ck_assert_uint_eq(serial_receive(&uart.serial, (const uint8_t *)text, strlen(text)), strlen(text));
+	uart_init(&serial_16550);
 }
 
 START_TEST(looks_like_a_16550a)
@@ -221,7 +180,7 @@ END_TEST
 START_TEST(unplugged_line_has_no_carrier)
 {
 	ck_assert_uint_eq(in(UART_MSR), UART_MSR_DCD | UART_MSR_DSR | UART_MSR_CTS);
-	serial_init(&uart.serial, &(struct serial_line){.irq = irq});
+	serial_init(&uart.serial, &serial_16550, &(struct serial_line){.irq = irq});
 	ck_assert_uint_eq(in(UART_MSR), 0);
 	out(UART_TX, 'x');
 	ck_assert_uint_eq(in(UART_LSR), UART_LSR_THRE | UART_LSR_TEMT);

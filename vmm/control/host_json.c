@@ -40,11 +40,12 @@ static json_t *agent_json(const struct image *image, const struct symtab *symtab
 	                         symtab_address(symtab, "virtio_mmio_probe") != 0;
 	const bool has_registers =
 		symtab && image_arch(image) == ARCH_X86_64 && symtab_address(symtab, "ksys_ioperm") != 0;
+	const bool has_pl011 = symtab && symtab_address(symtab, "pl011_probe") != 0;
 	const uint32_t ports = symtab ? serial_ports(image, symtab) : 0;
-	const char *how = has_console     ? "virtio_console"
-	                  : ports >= 2    ? "the driver of the second serial port"
-	                  : has_registers ? "the registers of the second serial port"
-	                                  : NULL;
+	const char *how = has_console               ? "virtio_console"
+	                  : ports >= 2 || has_pl011 ? "the driver of the second serial port"
+	                  : has_registers           ? "the registers of the second serial port"
+	                                            : NULL;
 	g_autofree char *why = g_strdup_printf(
 		"the kernel has drivers for %" G_GUINT32_FORMAT
 		" serial ports and not for virtio_console; --exec requires two, or --modules with that driver",

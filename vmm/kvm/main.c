@@ -246,6 +246,7 @@ static struct guest *make(void *data, GError **error)
 	                                 .memory_bytes = options->memory_bytes,
 	                                 .vcpus = options->vcpus,
 	                                 .protocol = options->boot,
+	                                 .uart = options->uart,
 	                                 .pmu = options->pmu,
 	                                 .pmu_filter = options->pmu_filter,
 	                                 .quirks = options->quirks,

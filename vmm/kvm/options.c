@@ -12,8 +12,9 @@
 static const char description[] =
 	"The kernel is an ELF vmlinux, a bzImage or an ELF with the PVH note; on arm64, a boot image of Linux (vmlinuz,\n"
 	"Image, Image.gz) or an ELF that is not Linux. A Linux kernel gets \"console=ttyS0 panic=-1 reboot=k\", on arm64\n"
-	"\"console=ttyS0 panic=-1 nokaslr\" (output here; a panic or a reboot ends the guest), then what this host's quirks\n"
-	"add (-v prints it), then the text of --append; an option that --append names is left out of the first two.\n"
+	"\"nokaslr\" instead of the last, and \"console=ttyAMA0\" with a PL011 (output here; a panic or a reboot ends the\n"
+	"guest), then what this host's quirks add (-v prints it), then the text of --append; an option that --append names\n"
+	"is left out of the first two.\n"
 	"\n"
 	"The first interrupt (Ctrl-C) stops the guest, the second leaves at once. Exit status: 0 power-off; 90 reboot;\n"
 	"(value << 1) | 1 exit port; 92 triple fault; 94 panic (--on-panic); 96 the VMM could not go on; 124\n"
@@ -79,6 +80,20 @@ static bool parse_boot(const char *text, enum boot_protocol *boot, GError **erro
 		return true;
 	}
 	return usage(error, "--boot", text, "auto, linux or pvh");
+}
+
+static bool parse_uart(const char *text, enum boot_uart *uart, GError **error)
+{
+	static const char *const names[] = {
+		[BOOT_UART_AUTO] = "auto", [BOOT_UART_16550] = "16550", [BOOT_UART_PL011] = "pl011"};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+		if (strcmp(text, names[i]) != 0)
+			continue;
+		*uart = (enum boot_uart)i;
+		return true;
+	}
+	return usage(error, "--uart", text, "auto, 16550 or pl011");
 }
 
 static bool parse_quirks(const char *text, bool *quirks, GError **error)
@@ -175,7 +190,7 @@ bool options_parse(int *argc, char ***argv, struct vmm_options *options, GError 
 {
 	*options = (struct vmm_options){.client_fd = -1, .quirks = true, .sandbox = true};
 	g_autofree char *memory = NULL, *boot = NULL, *quirks = NULL, *sandbox = NULL, *pmu = NULL, *pmu_filter = NULL;
-	g_autofree char *on_panic = NULL;
+	g_autofree char *on_panic = NULL, *uart = NULL;
 	g_auto(GStrv) disks = NULL;
 	gboolean paused = FALSE, stop_on_panic = FALSE, verbose = FALSE, probe = FALSE, list = FALSE, version = FALSE;
 	int vcpus = 1;
@@ -200,6 +215,9 @@ bool options_parse(int *argc, char ***argv, struct vmm_options *options, GError 
 	         "First serial port: stdio (default), stderr, none or a file", "WHERE"},
 		{"serial2", 0, 0, G_OPTION_ARG_FILENAME, &options->serial2,
 	         "Second serial port: a file, or the number of a connected descriptor", "WHERE"},
+		{"uart", 0, 0, G_OPTION_ARG_STRING, &uart,
+	         "What the serial ports are: 16550, pl011 (arm64) or auto (default): what the kernel has a driver for",
+	         "WHICH"},
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &options->duration_s, "End the guest after this time",
 	         "SECONDS"},
 		{"on-panic", 0, 0, G_OPTION_ARG_STRING, &on_panic,
@@ -242,6 +260,7 @@ bool options_parse(int *argc, char ***argv, struct vmm_options *options, GError 
 	return check(options, vcpus, error) && parse_disks(disks, options, error) &&
 	       parse_memory(memory ? memory : DEFAULT_MEMORY, &options->memory_bytes, error) &&
 	       parse_boot(boot ? boot : "auto", &options->boot, error) &&
+	       parse_uart(uart ? uart : "auto", &options->uart, error) &&
 	       parse_quirks(quirks ? quirks : "auto", &options->quirks, error) &&
 	       parse_on_panic(on_panic, stop_on_panic, options, error) &&
 	       parse_pmu(pmu ? pmu : "off", pmu_filter, options, error) &&

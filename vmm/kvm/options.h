@@ -16,6 +16,7 @@ struct vmm_options {
 	uint64_t memory_bytes;
 	unsigned vcpus;
 	enum boot_protocol boot;
+	enum boot_uart uart;
 	struct vm_disk disks[VM_DISKS_MAX];
 	unsigned n_disks;
 	int client_fd;  /* -1: none */

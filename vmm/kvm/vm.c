@@ -137,8 +137,8 @@ static void describe(struct vm *vm, const struct vm_config *config, const struct
 	guest->name = config->name ? g_strdup(config->name) : default_name(config->kernel_path);
 	guest->kernel_path = g_canonicalize_filename(config->kernel_path, NULL);
 	guest->initrd_path = config->initrd_path ? g_canonicalize_filename(config->initrd_path, NULL) : NULL;
-	guest->command_line = command_line_build(image_is_linux(image), vm_arch_options(vm), vm_virtio_count(config),
-	                                         config->command_line);
+	guest->command_line = command_line_build(image_is_linux(image), vm->uart, vm_arch_options(vm),
+	                                         vm_virtio_count(config), config->command_line);
 	guest->build_id = image_build_id_text(image);
 	image_find_start(image, &guest->start);
 	guest->release = g_strdup(image_release(image));
@@ -150,7 +150,7 @@ static void describe(struct vm *vm, const struct vm_config *config, const struct
 static bool set_up(struct vm *vm, const struct vm_config *config, const struct image *image, GError **error)
 {
 	vm->machine.kvm_fd = host_open(error);
-	if (vm->machine.kvm_fd < 0)
+	if (vm->machine.kvm_fd < 0 || !boot_choose_uart(image, config->uart, &vm->uart, error))
 		return false;
 	vm_arch_new(vm, config);
 	describe(vm, config, image);

@@ -36,6 +36,7 @@ struct vm_config {
 	uint64_t memory_bytes;
 	unsigned vcpus; /* 1..GUEST_VCPUS_MAX */
 	enum boot_protocol protocol;
+	enum boot_uart uart;
 	bool quirks; /* apply the quirks of the host */
 	enum vm_panic on_panic;
 	void (*panicked)(const struct guest *guest, const char *message); /* main thread; NULL */

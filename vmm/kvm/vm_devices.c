@@ -106,7 +106,7 @@ bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **err
 	console_on_line(vm->consoles[0], device_line, vm);
 	const struct devices_host host = {
 		.irq = set_irq, .ended = device_ended, .phase = device_phase, .transmit = device_transmit, .data = vm};
-	devices_init(&vm->devices, &host, connected);
+	devices_init(&vm->devices, &host, vm->uart == BOOT_UART_PL011 ? &serial_pl011 : &serial_16550, connected);
 	return true;
 }
 

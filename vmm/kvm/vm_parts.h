@@ -45,6 +45,7 @@ struct vm {
 	struct vm_arch *arch;           /* [I] */
 	struct breakpoints breakpoints; /* [M] as every vCPU has them */
 	struct observers observers;     /* [M] the same */
+	enum boot_uart uart;            /* [I] not BOOT_UART_AUTO */
 	struct devices devices;
 	struct console *consoles[DEVICES_SERIALS]; /* [I] NULL: no other end */
 	bool console_unseen;                       /* [I] the first goes nowhere */

@@ -139,6 +139,7 @@ bool vm_arch_load(struct vm *vm, const struct vm_config *config, const struct im
 	                                 .vcpus = config->vcpus,
 	                                 .n_virtio = vm_virtio_count(config),
 	                                 .protocol = config->protocol,
+	                                 .uart = vm->uart,
 	                                 .pmu = config->pmu == VM_PMU_KVM};
 	struct boot_state state;
 

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kvm/boot/boot_devices.h"
 #include "kvm/host/memory.h"
 #include "lib/symbol/image.h"
 
@@ -32,12 +33,16 @@ struct boot_config {
 	unsigned vcpus;
 	unsigned n_virtio; /* 0..BOOT_VIRTIO_MAX; for the tables of devices */
 	enum boot_protocol protocol;
-	bool pmu; /* arm64: the processors have one, for the device tree */
+	enum boot_uart uart; /* arm64: not BOOT_UART_AUTO; for the device tree */
+	bool pmu;            /* arm64: the processors have one, for the device tree */
 	/* A range that the guest must not use (the pages of a host quirk), page-aligned, below 640 KiB; bytes 0: none.
 	 */
 	gpa_t reserved;
 	uint64_t reserved_bytes;
 };
+
+/* Which one a guest gets that this is asked for. *uart: not BOOT_UART_AUTO. Errors: BOOT_ERROR_PROTOCOL. */
+bool boot_choose_uart(const struct image *image, enum boot_uart asked, enum boot_uart *uart, GError **error);
 
 /*
  * Fills the memory, which is fresh from memory_new, and *state. A kernel segment that covers one of

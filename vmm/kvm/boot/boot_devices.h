@@ -3,6 +3,13 @@
 #ifndef VPROF_KVM_BOOT_BOOT_DEVICES_H
 #define VPROF_KVM_BOOT_BOOT_DEVICES_H
 
+/* What the two serial ports are. */
+enum boot_uart {
+	BOOT_UART_AUTO, /* what the kernel has a driver for */
+	BOOT_UART_16550,
+	BOOT_UART_PL011, /* arm64 */
+};
+
 /* The registers of virtio devices, in the hole below 4 GiB. */
 #define BOOT_VIRTIO_MAX 8u
 #define BOOT_VIRTIO_BYTES 0x1000u

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+static const char *const console[] = {"console=ttyS0", NULL}, *const pl011_console[] = {"console=ttyAMA0", NULL};
+
 /* Whether the user's text has an option of this name; what follows " -- " is init's. */
 static bool given(char *const *words, const char *option)
 {
@@ -23,12 +25,14 @@ static void append_missing(GString *text, const char *const *options, char *cons
 	}
 }
 
-char *command_line_build(bool is_linux, const char *const *options, unsigned n_virtio, const char *user)
+char *command_line_build(bool is_linux, enum boot_uart uart, const char *const *options, unsigned n_virtio,
+                         const char *user)
 {
 	if (!is_linux)
 		return g_strdup(user ? user : "");
 	g_auto(GStrv) words = g_strsplit_set(user ? user : "", " \t\n", -1);
 	GString *text = g_string_new(NULL);
+	append_missing(text, uart == BOOT_UART_PL011 ? pl011_console : console, words);
 	append_missing(text, boot_linux_defaults, words);
 	append_missing(text, options, words);
 	boot_append_devices(text, n_virtio);

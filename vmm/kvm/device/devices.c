@@ -19,7 +19,8 @@ static bool uart_transmit(void *data, uint8_t byte)
 	return host->transmit(host->data, uart->number, byte);
 }
 
-void devices_init(struct devices *devices, const struct devices_host *host, const bool connected[DEVICES_SERIALS])
+void devices_init(struct devices *devices, const struct devices_host *host, const struct serial_model *uarts,
+                  const bool connected[DEVICES_SERIALS])
 {
 	*devices = (struct devices){.host = *host};
 	pthread_mutex_init(&devices->lock, NULL);
@@ -28,9 +29,9 @@ void devices_init(struct devices *devices, const struct devices_host *host, cons
 
 		uart->devices = devices;
 		uart->number = i;
-		serial_init(&uart->serial, &(struct serial_line){.irq = uart_irq,
-		                                                 .transmit = connected[i] ? uart_transmit : NULL,
-		                                                 .data = uart});
+		serial_init(&uart->serial, uarts,
+		            &(struct serial_line){
+				    .irq = uart_irq, .transmit = connected[i] ? uart_transmit : NULL, .data = uart});
 	}
 }
 

@@ -49,8 +49,9 @@ struct devices {
 	} ports; /* [D] a PC's */
 };
 
-/* connected: whether the line of a UART leads anywhere. */
-void devices_init(struct devices *devices, const struct devices_host *host, const bool connected[DEVICES_SERIALS]);
+/* `uarts`: what both are. connected: whether the line of one leads anywhere. */
+void devices_init(struct devices *devices, const struct devices_host *host, const struct serial_model *uarts,
+                  const bool connected[DEVICES_SERIALS]);
 void devices_deinit(struct devices *devices);
 
 /* The interrupt of each UART, as devices_host.irq takes it. */

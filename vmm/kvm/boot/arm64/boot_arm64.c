@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <inttypes.h>
+#include <string.h>
 
 #include "kvm/boot/arm64/boot_state.h"
 #include "kvm/boot/arm64/device_tree.h"
@@ -10,12 +11,15 @@
 #define COMMAND_LINE_BYTES_MAX 2048u /* COMMAND_LINE_SIZE of arm64 Linux */
 /* booting.rst: a device tree lies on 8 bytes, and not across a boundary of 2 MiB. */
 #define TOP_BYTES (UINT64_C(2) << 20)
+/* Of Linux, for UARTs in a device tree: drivers/tty/serial/8250/8250_of.c, amba-pl011.c. */
+#define DRIVER_16550 "of_serial"
+#define DRIVER_PL011 "uart-pl011"
 
 /*
- * Output on the first UART; a panicking kernel asks for a reboot at once, which ends the guest. A kernel that finds no
- * seed for its place in the device tree asks the processor for one (arch/arm64/kernel/pi/kaslr_early.c).
+ * A panicking kernel asks for a reboot at once, which ends the guest. A kernel that finds no seed for its place in the
+ * device tree asks the processor for one (arch/arm64/kernel/pi/kaslr_early.c).
  */
-const char *const boot_linux_defaults[] = {"console=ttyS0", "panic=-1", "nokaslr", NULL};
+const char *const boot_linux_defaults[] = {"panic=-1", "nokaslr", NULL};
 
 /* The device tree has them. */
 void boot_append_devices(GString *text, unsigned n_virtio)
@@ -27,6 +31,27 @@ void boot_append_devices(GString *text, unsigned n_virtio)
 unsigned boot_virtio_irq(unsigned n)
 {
 	return MACHINE_VIRTIO_IRQ(n);
+}
+
+/* Whether the kernel has a driver, by the name that this registers, which is a string of its own. */
+static bool has_driver(const struct image *image, const char *name)
+{
+	size_t bytes;
+	const uint8_t *file = image_bytes(image, &bytes);
+	g_autofree char *text = g_strdup_printf("%c%s", '\0', name);
+
+	return memmem(file, bytes, text, strlen(name) + 2) != NULL;
+}
+
+bool boot_choose_uart(const struct image *image, enum boot_uart asked, enum boot_uart *uart, GError **error)
+{
+	(void)error;
+	*uart = asked;
+	if (asked == BOOT_UART_AUTO)
+		*uart = image_is_linux(image) && !has_driver(image, DRIVER_16550) && has_driver(image, DRIVER_PL011)
+		                ? BOOT_UART_PL011
+		                : BOOT_UART_16550;
+	return true;
 }
 
 static bool entry_check(const struct boot_config *config, GError **error)

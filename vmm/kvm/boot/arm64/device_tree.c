@@ -8,12 +8,14 @@
 #include "kvm/boot/boot_devices.h"
 
 #define PHANDLE_GIC 1u
+#define PHANDLE_CLOCK 2u
 
 /* Documentation/devicetree/bindings/interrupt-controller/arm,gic-v3.yaml: kind, number, flags. */
 enum { GIC_SPI, GIC_PPI };
 enum { IRQ_LEVEL_HIGH = 4 };
 
 #define UART_CLOCK_HZ 1843200u
+#define PL011_CLOCK_HZ 24000000u
 #define RANDOM_SEED_BYTES 64u
 
 /* libfdt's sequential writer; the first error stays (fdt_* of the tree give -FDT_ERR_*). */
@@ -191,16 +193,54 @@ static void write_pmu(struct writer *writer)
 	end(writer);
 }
 
-static void write_devices(struct writer *writer, unsigned n_virtio)
+/* serial/8250.yaml */
+static void write_16550(struct writer *writer)
 {
+	put_text(writer, "compatible", "ns16550a");
+	put_u32(writer, "clock-frequency", UART_CLOCK_HZ);
+}
+
+/* serial/pl011.yaml: the clock of its line and that of its registers. */
+static void write_pl011(struct writer *writer)
+{
+	static const char compatible[] = "arm,pl011\0arm,primecell", names[] = "uartclk\0apb_pclk";
+	const fdt32_t clocks[] = {cpu_to_fdt32(PHANDLE_CLOCK), cpu_to_fdt32(PHANDLE_CLOCK)};
+
+	put(writer, "compatible", compatible, sizeof(compatible));
+	put(writer, "clocks", clocks, sizeof(clocks));
+	put(writer, "clock-names", names, sizeof(names));
+}
+
+/* clock/fixed-clock.yaml */
+static void write_clock(struct writer *writer)
+{
+	begin(writer, "apb-pclk");
+	put_text(writer, "compatible", "fixed-clock");
+	put_u32(writer, "#clock-cells", 0);
+	put_u32(writer, "clock-frequency", PL011_CLOCK_HZ);
+	put_text(writer, "clock-output-names", "clk24mhz");
+	put_u32(writer, "phandle", PHANDLE_CLOCK);
+	end(writer);
+}
+
+static void write_uarts(struct writer *writer, enum boot_uart uart)
+{
+	if (uart == BOOT_UART_PL011)
+		write_clock(writer);
 	for (unsigned i = 0; i < 2; i++) {
 		begin(writer, "serial@%x", MACHINE_UART_GPA(i));
-		put_text(writer, "compatible", "ns16550a");
+		if (uart == BOOT_UART_PL011)
+			write_pl011(writer);
+		else
+			write_16550(writer);
 		put_range(writer, MACHINE_UART_GPA(i), MACHINE_UART_BYTES);
-		put_u32(writer, "clock-frequency", UART_CLOCK_HZ);
 		put_interrupt(writer, GIC_SPI, MACHINE_UART_IRQ(i));
 		end(writer);
 	}
+}
+
+static void write_devices(struct writer *writer, unsigned n_virtio)
+{
 	begin(writer, "exit@%x", MACHINE_EXIT_GPA);
 	put_text(writer, "compatible", "vprof,exit");
 	put_range(writer, MACHINE_EXIT_GPA, MACHINE_REGISTER_BYTES);
@@ -239,6 +279,7 @@ bool device_tree_write(void *to, const struct memory *memory, const struct boot_
 	write_timer(&writer);
 	if (config->pmu)
 		write_pmu(&writer);
+	write_uarts(&writer, config->uart);
 	write_devices(&writer, config->n_virtio);
 	end(&writer);
 	note(&writer, fdt_finish(to));

@@ -7,7 +7,7 @@
 #define VPROF_KVM_BOOT_ARM64_MACHINE_MAP_H
 
 #define MACHINE_UART_BYTES 0x1000u
-#define MACHINE_UART_GPA(n) (0xd0000000u + (n)*MACHINE_UART_BYTES) /* 16550A, registers of one byte */
+#define MACHINE_UART_GPA(n) (0xd0000000u + (n)*MACHINE_UART_BYTES) /* of either kind */
 #define MACHINE_UART_IRQ(n) (n)
 #define MACHINE_EXIT_GPA 0xd0002000u  /* a 32-bit register: a write ends the guest with this code */
 #define MACHINE_PHASE_GPA 0xd0003000u /* a byte: marks a phase */

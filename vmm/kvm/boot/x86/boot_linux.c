@@ -18,10 +18,10 @@
 #define LOADER_TYPE_UNDEFINED 0xffu
 
 /*
- * Output on the first UART; a panicking kernel asks for a reboot at once, which ends the guest, and by the keyboard
- * controller, the only way there is.
+ * A panicking kernel asks for a reboot at once, which ends the guest, and by the keyboard controller, the only way
+ * there is.
  */
-const char *const boot_linux_defaults[] = {"console=ttyS0", "panic=-1", "reboot=k", NULL};
+const char *const boot_linux_defaults[] = {"panic=-1", "reboot=k", NULL};
 
 /*
  * Documentation/admin-guide/kernel-parameters.txt, virtio_mmio.device; it is given once for each. A kernel without ACPI

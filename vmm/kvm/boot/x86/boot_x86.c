@@ -23,6 +23,17 @@ unsigned boot_virtio_irq(unsigned n)
 	return irqs[n];
 }
 
+bool boot_choose_uart(const struct image *image, enum boot_uart asked, enum boot_uart *uart, GError **error)
+{
+	*uart = BOOT_UART_16550;
+	if (asked != BOOT_UART_PL011)
+		return true;
+	g_set_error(error, BOOT_ERROR, BOOT_ERROR_PROTOCOL,
+	            "cannot boot %s with a PL011: that UART is for arm64; leave the choice to --uart auto",
+	            image_path(image));
+	return false;
+}
+
 static bool structures_claim(struct boot_claims *claims, const struct boot_config *config, GError **error)
 {
 	if (!boot_claim(claims, "the boot loader's own range", BOOT_STRUCTURES_GPA,

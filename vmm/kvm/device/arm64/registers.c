@@ -18,7 +18,8 @@ static struct serial *uart_at(struct devices *devices, uint64_t gpa, unsigned *o
 	if (gpa < MACHINE_UART_GPA(0) || from_first / MACHINE_UART_BYTES >= DEVICES_SERIALS)
 		return NULL;
 	*offset = (unsigned)(from_first % MACHINE_UART_BYTES);
-	return *offset < SERIAL_PORTS ? &devices->uarts[from_first / MACHINE_UART_BYTES].serial : NULL;
+	struct serial *serial = &devices->uarts[from_first / MACHINE_UART_BYTES].serial;
+	return *offset < serial->model->bytes ? serial : NULL;
 }
 
 void devices_mmio_read(struct devices *devices, uint64_t gpa, uint8_t *data, size_t bytes)
@@ -30,8 +31,11 @@ void devices_mmio_read(struct devices *devices, uint64_t gpa, uint8_t *data, siz
 	memset(data, 0, bytes);
 	pthread_mutex_lock(&devices->lock);
 	struct serial *uart = uart_at(devices, gpa, &offset);
-	if (uart)
-		data[0] = serial_read(uart, offset);
+	if (uart) {
+		const uint16_t value = GUINT16_TO_LE(serial_read(uart, offset));
+
+		memcpy(data, &value, MIN(bytes, sizeof(value)));
+	}
 	pthread_mutex_unlock(&devices->lock);
 }
 
@@ -39,6 +43,7 @@ void devices_mmio_write(struct devices *devices, unsigned vcpu, uint64_t gpa, co
 {
 	const struct devices_host *host = &devices->host;
 	uint32_t code = 0;
+	uint16_t value = 0;
 	unsigned offset;
 
 	if (devices_virtio_write(devices, gpa, data, bytes))
@@ -46,7 +51,8 @@ void devices_mmio_write(struct devices *devices, unsigned vcpu, uint64_t gpa, co
 	pthread_mutex_lock(&devices->lock);
 	struct serial *uart = uart_at(devices, gpa, &offset);
 	if (uart) {
-		serial_write(uart, offset, data[0]);
+		memcpy(&value, data, MIN(bytes, sizeof(value)));
+		serial_write(uart, offset, GUINT16_FROM_LE(value));
 	} else if (gpa == MACHINE_PHASE_GPA) {
 		host->phase(host->data, vcpu, data[0]);
 	} else if (gpa == MACHINE_EXIT_GPA) {

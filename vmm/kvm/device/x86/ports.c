@@ -23,7 +23,7 @@ struct port_range {
 
 static uint8_t com1_read(struct devices *devices, unsigned port)
 {
-	return serial_read(&devices->uarts[0].serial, port);
+	return (uint8_t)serial_read(&devices->uarts[0].serial, port);
 }
 
 static void com1_write(struct devices *devices, unsigned port, uint8_t value)
@@ -33,7 +33,7 @@ static void com1_write(struct devices *devices, unsigned port, uint8_t value)
 
 static uint8_t com2_read(struct devices *devices, unsigned port)
 {
-	return serial_read(&devices->uarts[1].serial, port);
+	return (uint8_t)serial_read(&devices->uarts[1].serial, port);
 }
 
 static void com2_write(struct devices *devices, unsigned port, uint8_t value)
@@ -135,8 +135,8 @@ static void pm1_control_write(struct devices *devices, unsigned port, uint8_t va
 }
 
 static const struct port_range ranges[] = {
-	{0x3f8, SERIAL_PORTS, com1_read, com1_write},
-	{0x2f8, SERIAL_PORTS, com2_read, com2_write},
+	{0x3f8, SERIAL_16550_BYTES, com1_read, com1_write},
+	{0x2f8, SERIAL_16550_BYTES, com2_read, com2_write},
 	{0x64, 1, keyboard_status_read, keyboard_command_write},
 	{0x70, 2, cmos_read, cmos_write},
 	{BOOT_ACPI_PM1A_EVENT_PORT, PM1_EVENT_BYTES, pm1_event_read, pm1_event_write},
