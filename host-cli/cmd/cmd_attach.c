@@ -177,12 +177,15 @@ static void say_attached(const struct attachment *attachment)
 	const json_t *session = capture_session(attachment->capture);
 	g_autofree char *name = text_printable(member_text(attachment->guest, "name"));
 	g_autofree char *release = text_printable(member_text(attachment->guest, "release"));
+	const uint64_t period = member_number(session, "period", 0);
+	g_autofree char *rate =
+		period != 0 ? g_strdup_printf("every %" G_GUINT64_FORMAT, period)
+			    : g_strdup_printf("at %" G_GUINT64_FORMAT " Hz", member_number(session, "frequency-hz", 0));
 
-	say("%s (%s%s%" G_GUINT64_FORMAT " vCPUs): route %s, %s at %" G_GUINT64_FORMAT " Hz; Ctrl-C detaches", name,
-	    release, release[0] != '\0' ? ", " : "", member_number(attachment->guest, "vcpus", 0),
+	say("%s (%s%s%" G_GUINT64_FORMAT " vCPUs): route %s, %s %s; Ctrl-C detaches", name, release,
+	    release[0] != '\0' ? ", " : "", member_number(attachment->guest, "vcpus", 0),
 	    member_text(session, "delivery"),
-	    member_text(json_array_get(json_object_get(session, "events"), 0), "name"),
-	    member_number(session, "frequency-hz", 0));
+	    member_text(json_array_get(json_object_get(session, "events"), 0), "name"), rate);
 	capture_say_session(attachment->capture, attachment->given->engine.verbose);
 }
 
