@@ -24,7 +24,7 @@ static void instruction_clear(void *data)
 }
 
 /* Direct jumps and calls have an address for their only operand; nothing else begins with these letters. */
-static uint64_t x86_target(const cs_insn *instruction)
+static uint64_t only_operand(const cs_insn *instruction)
 {
 	if (instruction->mnemonic[0] != 'j' && !g_str_has_prefix(instruction->mnemonic, "call"))
 		return 0;
@@ -32,7 +32,7 @@ static uint64_t x86_target(const cs_insn *instruction)
 }
 
 /* "b", "bl", "b.eq", "cbz w0,", "tbnz x1, #3,": the last operand is the address. */
-static uint64_t arm64_target(const cs_insn *instruction)
+static uint64_t last_operand(const cs_insn *instruction)
 {
 	static const char *const compares[] = {"cbz", "cbnz", "tbz", "tbnz"};
 	const char *name = instruction->mnemonic, *last = strrchr(instruction->op_str, '#');
@@ -51,8 +51,8 @@ struct dialect {
 };
 
 static const struct dialect dialects[] = {
-	[ARCH_X86_64] = {CS_ARCH_X86, CS_MODE_64, x86_target},
-	[ARCH_ARM64] = {CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, arm64_target},
+	[ARCH_X86_64] = {CS_ARCH_X86, CS_MODE_64, only_operand},
+	[ARCH_ARM64] = {CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, last_operand},
 };
 
 static GArray *all_read(csh handle, const struct dialect *dialect, cs_insn *read, const uint8_t *code, size_t n,

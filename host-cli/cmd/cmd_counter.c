@@ -19,7 +19,7 @@
 #define COUNTER_MAX 31u
 
 struct counter_values {
-	char **events, **pids, **comms, **cr3s;
+	char **events, **pids, **comms, **tables;
 	char *duration, *frequency, *period, *output, *vcpu, *call_graph, *call_depth;
 	gboolean descendants, estimate, no_report, json, call_chains, no_call_user;
 };
@@ -31,7 +31,7 @@ static const struct option_row options[] = {
          "only while this process of the guest runs; may be repeated", "PID"},
 	{"comm", OPTION_TEXTS, offsetof(struct counter_values, comms),
          "only threads of this name, which may contain * and ?; may be repeated", "GLOB"},
-	{"cr3", OPTION_TEXTS, offsetof(struct counter_values, cr3s),
+	{"cr3", OPTION_TEXTS, offsetof(struct counter_values, tables),
          "only code that runs on these page tables; may be repeated", "ADDRESS"},
 	{"descendants", OPTION_FLAG, offsetof(struct counter_values, descendants),
          "include the descendants of those processes", NULL},
@@ -69,11 +69,11 @@ static char *targets_text(const json_t *counter)
 	size_t i;
 
 	json_array_foreach(json_object_get(counter, "targets"), i, target) {
-		const char *comm = member_text(target, "comm"), *cr3 = member_text(target, "cr3");
+		const char *comm = member_text(target, "comm"), *root = member_text(target, "cr3");
 
 		g_string_append(text, i != 0 ? "," : "");
-		if (comm || cr3)
-			g_string_append(text, comm ? comm : cr3);
+		if (comm || root)
+			g_string_append(text, comm ? comm : root);
 		else
 			g_string_append_printf(text, "%" PRIu64, member_number(target, "pid", 0));
 	}
@@ -175,7 +175,7 @@ static bool host(const struct counter_values *given, struct client *client, GErr
 
 static bool limited(const struct counter_values *given)
 {
-	return given->pids || given->comms || given->cr3s;
+	return given->pids || given->comms || given->tables;
 }
 
 static bool attach(struct client *client, uint64_t counter, const char *name, json_t *target, GError **error)
@@ -196,8 +196,8 @@ static bool attach_all(const struct counter_values *given, struct client *client
 	for (char **comm = given->comms; comm && *comm; comm++)
 		if (!attach(client, counter, "comm", text_json(*comm), error))
 			return false;
-	for (char **cr3 = given->cr3s; cr3 && *cr3; cr3++)
-		if (!attach(client, counter, "cr3", text_json(*cr3), error))
+	for (char **root = given->tables; root && *root; root++)
+		if (!attach(client, counter, "cr3", text_json(*root), error))
 			return false;
 	return true;
 }

@@ -39,7 +39,7 @@ PERF_ATTR_SIZE_VER0, PERF_EVENT_FLAGS, PERF_DISABLED = 64, 40, 1  # of struct pe
 KVM_CREATE_VM, KVM_CREATE_VCPU, KVM_CREATE_IRQCHIP = 0xae01, 0xae41, 0xae60
 EVENTS = pathlib.Path("/sys/kernel/tracing/events")
 TRACE_POINTS = (*(f"kvm/kvm_{name}" for name in ("entry", "exit", "fpu", "mmio", "msr", "pio", "userspace_exit", "vcpu_wakeup")),
-                "sched/sched_switch", "sched/sched_wakeup")  # those of vmm/exits/bpf/exit_times.bpf.c and of perf kvm stat
+                "sched/sched_switch", "sched/sched_wakeup")  # those of vmm/exits/bpf/exit_times_program.h and of perf kvm stat
 LATE = 124  # as timeout(1) has it
 CANNOT_START = 127  # as a shell has it
 TESTS_IMPORT = random, shutil, socket, subprocess, tempfile, threading, unittest

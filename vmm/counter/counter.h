@@ -55,7 +55,7 @@ struct counter_backend {
 	/*
 	 * Counts only while the guest runs, and applies the event's :u and :k itself (perf hardware events,
 	 * exclude_host). The others count the thread whatever it does: their overflows also fall into the VMM, and
-	 * the sampler applies :u and :k by the CPL it finds.
+	 * the sampler applies :u and :k by the mode it finds.
 	 */
 	bool guest_only;
 	bool steps; /* every one is an overflow: the period is 1, and the guest is stepped (guest_debug_ops.step) */

@@ -324,7 +324,7 @@ void counter_event_attr(const struct counter_event *event, const struct counter_
 		.clockid = CLOCK_MONOTONIC,
 		/*
 	         * precise_ip stays 0: PEBS of the host does not fire for a guest. exclude_kernel and exclude_user go by
-	         * the CPL when the counter is the hardware's, guest included; a clock would take them for the host's
+	         * the mode when the counter is the hardware's, guest included; a clock would take them for the host's
 	         * mode in KVM_RUN, which is always the kernel.
 	         */
 		.exclude_host = event->backend->guest_only,

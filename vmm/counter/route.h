@@ -27,14 +27,14 @@ struct counter_sample {
 	uint64_t time_ns;       /* CLOCK_MONOTONIC */
 	bool in_guest;          /* false: the thread was in KVM or QEMU, or `nested` */
 	bool nested;            /* the vCPU ran a guest of the guest's own, of which nothing is known */
-	struct guest_regs regs; /* rip and cpl only, unless the route has registers */
+	struct guest_regs regs; /* the ip and the mode only, unless the route has registers */
 	/* The stack at that moment, for the call chain; NULL: it is read from the guest, which has gone on. */
 	const struct snapshot *snapshot;
 	bool user_stack; /* it has the top of user space's, too, so that unwind tables can be used */
 	/* Where the stack pointer is not known, and is to be found in the snapshot; NULL: it is known. */
 	const struct unwind_stacks *stacks;
 	bool by_frames; /* the call chain is walked by frame pointers, whatever the kernel has */
-	uint64_t area;  /* the vCPU's per-CPU area, where it is known without its GS base; 0 */
+	uint64_t area;  /* the vCPU's per-CPU area, where it is known without its registers; 0 */
 	uint64_t task; /* the task_struct of the task at that moment; 0: it is read from the guest, which has gone on */
 	/*
 	 * For a sample outside the guest, if the session wants the host's side: the host's instruction pointer; 0: not

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The BPF program (bpf/exit_times.bpf.c) that sums up, at the trace points of KVM and of the scheduler, what the
+ * The BPF program (bpf/exit_times_program.h) that sums up, at the trace points of KVM and of the scheduler, what the
  * threads of a guest's vCPUs do. Main thread, unless it says otherwise.
  */
 #ifndef VPROF_EXITS_EXIT_PROGRAM_H

@@ -4,7 +4,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <glib.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 #include <vprof/parse.h>
 
+#include "confine_calls.h" /* of x86/ or arm64/ */
 #include "lib/process/privilege.h"
 
 /* No account has it ("vpar"): an id that is shared could be signalled by what else has it. */
@@ -38,14 +38,6 @@ bool confine_server(void)
 }
 
 /* ---- a child ---- */
-
-#if defined(__x86_64__)
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#else
-#error "which AUDIT_ARCH_ this machine has is not known"
-#endif
 
 static const unsigned allowed[] = {
 	/* The answer. */
@@ -89,12 +81,8 @@ static const unsigned allowed[] = {
  * What libraries try and can do without: character sets, other files with debug information; GLib, where its messages
  * go.
  */
-static const unsigned refused[] = {
-	SYS_openat, SYS_readlinkat, SYS_faccessat, SYS_uname,  SYS_ioctl,    SYS_getpeername,
-#if defined(__x86_64__)
-	SYS_open,   SYS_stat,       SYS_lstat,     SYS_access, SYS_readlink,
-#endif
-};
+static const unsigned refused[] = {SYS_openat, SYS_readlinkat,  SYS_faccessat,  SYS_uname,
+                                   SYS_ioctl,  SYS_getpeername, CONFINE_REFUSED};
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define HEAD 4
@@ -104,7 +92,7 @@ static bool filter_load(void)
 {
 	struct sock_filter code[FILTER_LENGTH] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CONFINE_ARCHITECTURE, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 	};

@@ -90,7 +90,7 @@ bool pmu_write(struct pmu *pmu, uint32_t msr, uint64_t value);
 uint64_t pmu_debugctl_read(const struct pmu *pmu);
 void pmu_debugctl_write(struct pmu *pmu, uint64_t value);
 
-/* RDPMC with this ECX at CPL 0. False: #GP. */
+/* RDPMC (SDM vol. 2B) with this ECX at CPL 0. False: #GP. */
 bool pmu_rdpmc(struct pmu *pmu, uint32_t ecx, uint64_t *value);
 
 /* Brings the counters up to now. True while an overflow asks for an interrupt, which is the caller's to deliver. */

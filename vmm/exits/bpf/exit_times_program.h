@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
+ * For exit_times.bpf.c of x86/ and arm64/, which have what depends on the processor, sequence_step before the rest.
+ *
  * Runs at KVM's and the scheduler's trace points, and sums up what the threads of some vCPUs do. It reads no struct of
  * the kernel's: arguments of trace points, and the record of kvm_exit (exit_program.c compares its layout), so it needs
  * no BTF. A thread is found by its number once, then by the address of its task.
@@ -7,6 +9,9 @@
  * A vCPU's numbers are written by its thread alone, at KVM's trace points and when the scheduler takes it off a
  * processor; or puts it on one, when it does not run yet. So nothing here is locked or atomic.
  */
+#ifndef VPROF_EXITS_BPF_EXIT_TIMES_PROGRAM_H
+#define VPROF_EXITS_BPF_EXIT_TIMES_PROGRAM_H
+
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
@@ -14,6 +19,12 @@
 
 #include "exit_machine.h"
 #include "exit_record.h"
+
+/*
+ * One change more. The reader takes what is between two equal even numbers (exit_clock.c), so the first must be seen
+ * before what changes, and the second after.
+ */
+static void sequence_step(struct exit_times_now *now);
 
 /* bpf_ktime_get_ns is for everybody, bpf_get_current_task for programs under a licence that the kernel takes for GPL.
  */
@@ -70,27 +81,6 @@ static struct exit_times_vcpu *vcpu_current(void)
 	bpf_map_update_elem(&tasks, &task, vcpu, BPF_ANY);
 	return bpf_map_lookup_elem(&vcpus, vcpu);
 }
-
-/*
- * The reader takes what is between two equal even numbers (exit_clock.c), so the first must be seen before what
- * changes, and the second after. x86 keeps stores in order (SDM vol. 3A, 9.2); elsewhere, an atomic operation of which
- * the value is used is a full barrier (Documentation/bpf/standardization/instruction-set.rst and atomic_t.txt).
- */
-#if defined(VPROF_BPF_X86)
-static void sequence_step(struct exit_times_now *now)
-{
-	barrier();
-	now->sequence++;
-	barrier();
-}
-#else
-static volatile __u64 before; /* uses the value */
-
-static void sequence_step(struct exit_times_now *now)
-{
-	before = __sync_fetch_and_add(&now->sequence, 1);
-}
-#endif
 
 static void change_begin(struct exit_times_now *now)
 {
@@ -149,39 +139,6 @@ int kvm_userspace_exit(struct bpf_raw_tracepoint_args *context)
 	change_end(&vcpu->now);
 	return 0;
 }
-
-/* Trace points that are for x86-64. */
-#if defined(VPROF_BPF_X86)
-/* kvm_fpu(load) */
-SEC("raw_tp/kvm_fpu")
-int kvm_fpu(struct bpf_raw_tracepoint_args *context)
-{
-	struct exit_times_vcpu *vcpu = context->args[0] ? vcpu_current() : NULL;
-
-	if (!vcpu)
-		return 0;
-	__u64 now_ns = bpf_ktime_get_ns();
-
-	change_begin(&vcpu->now);
-	machine_run(vcpu, now_ns);
-	change_end(&vcpu->now);
-	return 0;
-}
-
-/* kvm_pio(write, port, size, count, data) */
-SEC("raw_tp/kvm_pio")
-int kvm_pio(struct bpf_raw_tracepoint_args *context)
-{
-	struct exit_times_vcpu *vcpu = vcpu_current();
-
-	if (!vcpu)
-		return 0;
-	change_begin(&vcpu->now);
-	machine_port(vcpu, context->args[0] != 0, context->args[1]);
-	change_end(&vcpu->now);
-	return 0;
-}
-#endif
 
 /* kvm_mmio(type, bytes, gpa, value) */
 SEC("raw_tp/kvm_mmio")
@@ -259,3 +216,5 @@ int sched_wakeup(struct bpf_raw_tracepoint_args *context)
 		vcpu->now.woken_ns = bpf_ktime_get_ns();
 	return 0;
 }
+
+#endif
