@@ -17,6 +17,8 @@
 #include "fake_guest_memory.h"
 #include "guest/orc.h"
 #include "guest/unwind_search.h"
+#include "guest/x86/orc_entry.h"
+#include "guest/x86/page_tables_x86.h"
 
 #define TEXT UINT64_C(0xffffffff81000000)
 #define TABLES UINT64_C(0xffffffff83000000)

@@ -9,6 +9,7 @@
 
 #include "fuzz_target.h"
 #include "lib/symbol/cfi.h"
+#include "lib/symbol/x86/cfi_x86.h"
 
 #define CODE UINT64_C(0x401000)
 #define CODE_BYTES UINT64_C(0x10000)

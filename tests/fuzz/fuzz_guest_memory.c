@@ -16,6 +16,7 @@
 #include "guest/module_symbols.h"
 #include "guest/task.h"
 #include "guest/unwind.h"
+#include "guest/x86/page_tables_x86.h"
 
 #define READS_MAX 200000u /* VMAS_MAX mappings, five fields and five levels of page tables each, and their names */
 

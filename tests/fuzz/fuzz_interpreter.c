@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fuzz_target.h"
-#include "guest/instruction.h"
-#include "guest/interpreter.h"
+#include "guest/x86/instruction.h"
+#include "guest/x86/interpreter.h"
 
 #define STEPS_MAX 256u
 

@@ -4,6 +4,7 @@
 
 #include "fuzz_target.h"
 #include "guest/orc.h"
+#include "guest/x86/orc_entry.h"
 
 #define LOOKUPS 256u
 

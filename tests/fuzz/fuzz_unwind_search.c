@@ -11,6 +11,7 @@
 #include "../support/fake_guest_memory.h"
 #include "fuzz_target.h"
 #include "guest/unwind_search.h"
+#include "guest/x86/page_tables_x86.h"
 
 #define MEMORY UINT64_C(0xffff888000000000)
 #define STACK_END UINT64_C(0x8000)

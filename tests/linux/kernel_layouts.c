@@ -10,6 +10,7 @@
 
 #include "guest/kernel.h"
 #include "guest/orc.h"
+#include "guest/x86/orc_entry.h"
 #include "lib/symbol/symtab.h"
 
 #define ENTRIES_MIN 100000u

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "guest/function_returns.h"
-#include "guest/instruction.h"
 #include "guest/text_sites.h"
 #include "guest/tracepoint.h"
+#include "guest/x86/instruction.h"
 
 /*
  * Code that is not the kernel's in 64-bit mode (pvh_start_xen), not only code (retbleed_untrain_ret and its like, which

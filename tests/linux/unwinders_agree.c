@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guest/orc.h"
 #include "guest/unwind.h"
 #include "kvm/vm.h"
 #include "lib/symbol/symtab.h"

@@ -6,6 +6,7 @@
 #include "elf_builder.h"
 #include "guest/call_sites.h"
 #include "guest/orc.h"
+#include "guest/x86/orc_entry.h"
 
 #define FAKE_TEXT UINT64_C(0xffffffff81000000)
 #define FAKE_TABLES (FAKE_TEXT + 0x100000)

@@ -8,6 +8,7 @@
 
 #include "fake_guest_memory.h"
 #include "guest/python.h"
+#include "guest/x86/page_tables_x86.h"
 
 #define FAKE_PYTHON UINT64_C(0x440000) /* guest physical 0x40000, where the objects are; 64 KiB */
 #define FAKE_PYTHON_GPA UINT64_C(0x40000)

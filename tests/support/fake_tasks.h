@@ -5,6 +5,7 @@
 
 #include "fake_guest_memory.h"
 #include "guest/kernel.h"
+#include "guest/x86/page_tables_x86.h"
 
 #define FAKE_MEMORY UINT64_C(0xffff888000000000) /* maps the fake guest's RAM */
 #define FAKE_INIT_TASK UINT64_C(0x20000)

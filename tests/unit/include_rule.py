@@ -72,11 +72,24 @@ FOLDER_OF_TARGET = {folder.removeprefix("lib/").replace("/", "-"): folder for fo
 GUARD_WORDS = {"vmm": "", "lib": "", "include": "", "vprof": "", "host-cli": "cli", "guest-agent": "agent", "tests": "test"}
 SOURCES = (".c", ".h", ".S")
 
-# Folders of code that is for one kind of processor. Beside them, nothing in these rooms knows a processor.
+# Folders of code that is for one kind of processor. Nothing beside them includes their files, names a register, or has a
+# processor in a name; comments may, where they say which one they explain.
 PROCESSORS = ("x86", "arm64")
-NEUTRAL = {"engine", "kvm", *(f"kvm/{room}" for room in KVM_ROOMS)}
-PROCESSOR = re.compile(r"""\b(?:r[abcd]x|r[sd]i|r[sbi]p|cr[034]|pstate|ttbr[01]|sp_el[01]|kvm_s?regs|__x86_64__|__aarch64__|KVM_(?:EXIT_)?X86_\w+
-    |KVM_(?:REG_)?ARM(?:64)?_\w+)\b|\#include\ "[^"\n]*/(?:x86|arm64)/[^"\n]*""", re.VERBOSE)
+REGISTER = re.compile(r"""(?<![a-z0-9])(?:r[abcd]x|r[sd]i|r[sbi]p|r(?:[89]|1[0-5])|rflags|cr[0234]|gs_base|la57|cpl|pstate|ttbr[01]|tcr
+    |tpidr|(?:sp|elr|spsr|vbar|sctlr)_el[01]|kvm_s?regs)(?![a-z0-9])""", re.VERBOSE | re.IGNORECASE)
+NAMED = re.compile(r"\w*(?:x86|arm64|aarch64)\w*", re.IGNORECASE)
+# Names that stand for a processor as a whole, where one is chosen: values, and the tables of what it has; KVM's exits.
+CHOICE = re.compile(r"[A-Z_]+_(?:X86(?:_64)?|ARM64)|(?:processor|cfi)_(?:x86|x86_64|arm64)|KVM_EXIT_X86_\w+")
+EXPLAINS = re.compile(r"x86|SDM|arm64|AArch64|Arm ARM|AAPCS64", re.IGNORECASE)
+LEXEMES = re.compile(r"""(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|(?P<code>[^/"']+|.)""",
+                     re.DOTALL)
+# Files beside them that have to know more, and why.
+KNOWING = {
+    "vmm/guest/registers.h": "the registers of both, for the folders",
+    "vmm/guest/processor.h": "which tables there are",
+    "vmm/kvm/device/serial_16550.c": "RDI of a UART is no register of a processor's",
+    "vmm/lib/record/arch.c": "which processor this build is for",
+}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 TARGETS = re.compile(r"vprof_library\(\w+[^)]*?\bDEPS\s+([^)]*)\)|target_link_libraries\(([^)]*)\)")
@@ -129,10 +142,22 @@ def link_breaches(path):
                 yield f"{path}: links {word}, but {folder} may link only {', '.join(sorted(allowed))}"
 
 
+def processor_words(text):
+    for found in LEXEMES.finditer(text):
+        if found["code"]:
+            yield from REGISTER.findall(found["code"])
+            yield from (word for word in NAMED.findall(found["code"]) if not CHOICE.fullmatch(word))
+        elif found["comment"] and not EXPLAINS.search(found["comment"]):
+            yield from REGISTER.findall(found["comment"])
+    yield from (name for name in INCLUDE.findall(text) if set(name.split("/")) & set(PROCESSORS))
+
+
 def processor_breaches(path):
-    if folder_of(path) not in NEUTRAL or set(path.parts) & set(PROCESSORS):
+    if str(path) in KNOWING or set(path.parts) & set(PROCESSORS) or folder_of(path) == "attach":
         return
-    for word in sorted({found.group() for found in PROCESSOR.finditer((SOURCE / path).read_text())}):
+    if NAMED.search(path.stem):
+        yield f"{path}: it is of one processor: it belongs to {' or '.join(PROCESSORS)}"
+    for word in sorted(set(processor_words((SOURCE / path).read_text()))):
         yield f"{path}: {word} is of one processor: it belongs to {' or '.join(PROCESSORS)}"
 
 

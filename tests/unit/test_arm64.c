@@ -5,9 +5,11 @@
 
 #include "fake_guest_memory.h"
 #include "guest/page_walk.h"
+#include "guest/processor.h"
 #include "guest/task.h"
 #include "guest/task_list.h"
 #include "guest/unwind.h"
+#include "lib/symbol/arm64/cfi_arm64.h"
 #include "run_suite.h"
 
 #define PAGE 3u
@@ -519,7 +521,7 @@ START_TEST(a_task_that_does_not_run_goes_on_where_it_switched)
 	ck_assert_uint_eq(unwind_from(&config, &walk, frame, chain, &end), G_N_ELEMENTS(want));
 	ck_assert_mem_eq(chain, want, sizeof(want));
 	/* The sample of it has the same chain. */
-	const struct guest_regs of_frame = frame_registers(&frame, &walk);
+	const struct guest_regs of_frame = processor_of(GUEST_ARM64)->frames->registers(&frame, &walk);
 
 	ck_assert(!guest_regs_user(&of_frame));
 	ck_assert_uint_eq(guest_regs_ip(&of_frame), KERNEL + 0x1008);

@@ -5,6 +5,7 @@
 
 #include "attach/bpf/guest_sample.h"
 #include "attach/bpf_sample.h"
+#include "lib/symbol/x86/cfi_x86.h"
 #include "run_suite.h"
 
 #define KERNEL_RIP UINT64_C(0xffffffff81000010)

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "lib/parser/parser.h"
+#include "lib/symbol/arm64/cfi_arm64.h"
 #include "lib/symbol/cfi.h"
+#include "lib/symbol/x86/cfi_x86.h"
 #include "run_suite.h"
 
 /* ---- what libdw says, and what a table says, for the same registers and memory ---- */

@@ -11,6 +11,7 @@
 #include "fake_debug.h"
 #include "fake_task_look.h"
 #include "lib/symbol/image.h"
+#include "lib/symbol/x86/cfi_x86.h"
 #include "run_suite.h"
 #include "sample/session_modules.h"
 

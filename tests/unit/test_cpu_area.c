@@ -4,6 +4,7 @@
 
 #include "fake_guest_memory.h"
 #include "guest/cpu_area.h"
+#include "guest/x86/page_tables_x86.h"
 #include "run_suite.h"
 
 #define MEMORY UINT64_C(0xffff888000000000) /* maps the fake guest's RAM */
@@ -78,7 +79,7 @@ START_TEST(the_map_of_all_memory)
 	ck_assert_uint_eq(cpu_area_direct_map(&layout, &walk), DIRECT_MAP);
 	without.direct_map = 0;
 	ck_assert_uint_eq(cpu_area_direct_map(&without, &walk), UINT64_C(0xffff888000000000));
-	walk.la57 = true;
+	walk.tables.la57 = true;
 	ck_assert_uint_eq(cpu_area_direct_map(&without, &walk), UINT64_C(0xff11000000000000));
 }
 END_TEST

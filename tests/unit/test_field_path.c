@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "field_types.h"
+#include "guest/x86/page_tables_x86.h"
 #include "run_suite.h"
 
 #define AT UINT64_C(0xffff888000000000) /* mapped one to one */

@@ -4,6 +4,7 @@
 
 #include "fake_guest_memory.h"
 #include "guest/inode_find.h"
+#include "guest/x86/page_tables_x86.h"
 #include "run_suite.h"
 
 #define MEMORY UINT64_C(0xffff888000000000)

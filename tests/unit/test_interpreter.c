@@ -4,8 +4,8 @@
 #include <glib.h>
 #include <string.h>
 
-#include "guest/instruction.h"
-#include "guest/interpreter.h"
+#include "guest/x86/instruction.h"
+#include "guest/x86/interpreter.h"
 #include "run_suite.h"
 
 #define CODE(bytes) (const uint8_t *)bytes, sizeof(bytes) - 1

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "fake_process.h"
+#include "guest/x86/page_tables_x86.h"
 #include "read_ring.h"
 #include "run_suite.h"
 #include "sample/mapper.h"

@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "fake_modules.h"
+#include "guest/x86/page_tables_x86.h"
 #include "read_ring.h"
 #include "run_suite.h"
 #include "sample/module_mapper.h"

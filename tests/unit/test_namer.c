@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "fake_guest_memory.h"
+#include "guest/x86/page_tables_x86.h"
 #include "read_ring.h"
 #include "run_suite.h"
 #include "sample/namer.h"

@@ -3,6 +3,7 @@
 
 #include "fake_guest_memory.h"
 #include "guest/page_walk.h"
+#include "guest/x86/page_tables_x86.h"
 #include "run_suite.h"
 
 static struct fake_guest fake;

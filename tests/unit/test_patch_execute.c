@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "guest/instruction.h"
+#include "guest/x86/instruction.h"
 #include "kvm/vcpu/x86/patch_execute.h"
 #include "run_suite.h"
 

@@ -21,7 +21,7 @@ static struct guest_regs regs;
 static void setup(void)
 {
 	wait_session_open(&(struct session_config){.off_cpu = true});
-	regs = (struct guest_regs){.cr3 = walk.cr3, .gs_base = FAKE_MEMORY + FAKE_AREA, .valid = true};
+	regs = (struct guest_regs){.cr3 = walk.tables.cr3, .gs_base = FAKE_MEMORY + FAKE_AREA, .valid = true};
 	ck_assert(session_off_cpu_start(&session, NULL));
 }
 
@@ -296,8 +296,8 @@ static void ram_map_often(void)
 	uint64_t directories, pages;
 
 	for (unsigned i = 0; i < 512; i++)
-		fake_map(&fake, walk.cr3, 4, MANY_MEMORY + i * PAGE_2M, 0, 2);
-	directories = fake_read(&fake, walk.cr3 + (MANY_MEMORY >> 39 & 511) * 8) & ~UINT64_C(0xfff);
+		fake_map(&fake, walk.tables.cr3, 4, MANY_MEMORY + i * PAGE_2M, 0, 2);
+	directories = fake_read(&fake, walk.tables.cr3 + (MANY_MEMORY >> 39 & 511) * 8) & ~UINT64_C(0xfff);
 	pages = fake_read(&fake, directories);
 	for (unsigned i = 0; i < 512; i++)
 		fake_write(&fake, directories + UINT64_C(8) * i, pages);

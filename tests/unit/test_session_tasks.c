@@ -39,7 +39,7 @@ struct table_store *session_tables(struct session *session G_GNUC_UNUSED)
 bool session_kernel_walk(const struct session *session G_GNUC_UNUSED, struct page_walk *out)
 {
 	*out = walk;
-	return walk.cr3 != 0;
+	return walk.tables.cr3 != 0;
 }
 
 /* ---- the guest ---- */
@@ -70,12 +70,13 @@ static void setup(void)
 	fake_processors_init(&fake, &kernel);
 	fake_number(&fake, FAKE_TASK(4) + fake_list_layout.on_cpu, 1);
 	/* Task 4 is in user space, where the GS base is its own; the idle task is in the kernel. */
-	vcpus[0] = (struct guest_vcpu){
-		.apic_id = 0, .whole = true, .regs = {.rip = 0x401000, .gs_base = 0x1000, .cpl = 3, .cr3 = walk.cr3}};
+	vcpus[0] = (struct guest_vcpu){.apic_id = 0,
+	                               .whole = true,
+	                               .regs = {.rip = 0x401000, .gs_base = 0x1000, .cpl = 3, .cr3 = walk.tables.cr3}};
 	vcpus[1] = (struct guest_vcpu){
 		.apic_id = 7,
 		.whole = true,
-		.regs = {.rip = FAKE_CODE, .gs_base = FAKE_MEMORY + FAKE_IDLE_AREA, .cpl = 0, .cr3 = walk.cr3}};
+		.regs = {.rip = FAKE_CODE, .gs_base = FAKE_MEMORY + FAKE_IDLE_AREA, .cpl = 0, .cr3 = walk.tables.cr3}};
 	n_vcpus = 2;
 	switches_left = 0;
 }
@@ -190,7 +191,7 @@ START_TEST(why_there_is_no_look)
 	const struct task_look_config config = {.depth = 20};
 	GError *error = NULL;
 
-	walk.cr3 = 0;
+	walk.tables.cr3 = 0;
 	ck_assert_ptr_null(task_look_new(NULL, &config, &error));
 	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_STATE));
 	g_clear_error(&error);

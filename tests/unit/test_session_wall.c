@@ -22,7 +22,7 @@ static bool memory_read(struct guest *guest, gpa_t from, void *to, size_t bytes)
 static void vcpus_look(struct guest *guest G_GNUC_UNUSED, void (*take)(void *data, const struct guest_vcpu *vcpu),
                        void *data)
 {
-	take(data, &(struct guest_vcpu){.regs = {.cr3 = walk.cr3}});
+	take(data, &(struct guest_vcpu){.regs = {.cr3 = walk.tables.cr3}});
 }
 
 static const struct guest_ops ops = {.memory_read = memory_read, .vcpus_look = vcpus_look};

@@ -254,10 +254,10 @@ START_TEST(a_process_has_its_own_tables)
 	task_bytes(pgds.mm_pgd, &pgd, sizeof(pgd));
 	page_walk_init_regs(&walk, &fake.guest, &regs);
 	ck_assert(task_walk_open(&pgds, &walk, &task, &of_process));
-	ck_assert_uint_eq(of_process.cr3, AREA_GPA + 0x80);
+	ck_assert_uint_eq(of_process.tables.cr3, AREA_GPA + 0x80);
 	task.mm = 0;
 	ck_assert(!task_walk_open(&pgds, &walk, &task, &of_process));
-	ck_assert_uint_eq(of_process.cr3, regs.cr3);
+	ck_assert_uint_eq(of_process.tables.cr3, regs.cr3);
 }
 END_TEST
 

@@ -150,14 +150,14 @@ END_TEST
 
 START_TEST(page_tables_are_those_of_the_vcpu)
 {
-	struct task_targets targets = {.n = 1, .targets = {{.kind = TASK_TARGET_CR3, .cr3 = regs.cr3 | 0x123}}};
+	struct task_targets targets = {.n = 1, .targets = {{.kind = TASK_TARGET_TABLES, .tables = regs.cr3 | 0x123}}};
 	const struct task_view view = {NULL, NULL, &regs};
 
 	check_matches(&targets, "SIHJCTO");
 	ck_assert(task_targets_match(&targets, &family, &view, NULL));
 	regs.cr3 |= UINT64_C(1) << 63 | 7;
 	ck_assert(task_targets_match(&targets, &family, &view, NULL));
-	targets.targets[0].cr3 += 0x1000;
+	targets.targets[0].tables += 0x1000;
 	ck_assert(!task_targets_match(&targets, &family, &view, NULL));
 	targets.descendants = true;
 	ck_assert(!task_targets_match(&targets, &family, &view, NULL));

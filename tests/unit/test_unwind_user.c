@@ -5,6 +5,7 @@
 
 #include "fake_guest_memory.h"
 #include "guest/unwind.h"
+#include "lib/symbol/x86/cfi_x86.h"
 #include "run_suite.h"
 
 #define KERNEL UINT64_C(0xffffffff80000000) /* maps the RAM, first 2 MiB, for kernel and user alike */

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "guest/processor.h"
 #include "lib/parser/parser.h"
 #include "lib/record/arch.h"
 #include "lib/symbol/kallsyms.h"
@@ -218,7 +219,7 @@ static void write_headers(struct copy *copy)
 	Elf64_Ehdr header = {
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 		.e_type = ET_EXEC,
-		.e_machine = arch_elf(copy->walk->processor == GUEST_ARM64 ? ARCH_ARM64 : ARCH_X86_64),
+		.e_machine = arch_elf(processor_of(copy->walk->tables.processor)->arch),
 		.e_version = EV_CURRENT,
 		.e_phoff = sizeof(Elf64_Ehdr),
 		.e_ehsize = sizeof(Elf64_Ehdr),

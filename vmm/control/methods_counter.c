@@ -184,19 +184,19 @@ static bool parse_target(const struct control_call *call, struct task_target *ta
 {
 	const json_t *arguments = call->arguments, *pid = json_object_get(arguments, "pid");
 	const json_t *comm = json_object_get(arguments, "comm");
-	const json_t *cr3 = json_object_get(arguments, "cr3");
+	const json_t *tables = json_object_get(arguments, "cr3");
 
-	if (!!pid + !!comm + !!cr3 != 1)
+	if (!!pid + !!comm + !!tables != 1)
 		return refuse("exactly one of \"pid\", \"comm\" and \"cr3\" is needed", error);
-	if (cr3 && call->server->guest->processor != GUEST_X86_64)
+	if (tables && call->server->guest->processor != GUEST_X86_64)
 		return refuse("\"cr3\" is for guests of x86-64, and this guest is for arm64; give \"pid\" or \"comm\"",
 		              error);
 	*target = (struct task_target){
 		.kind = pid    ? TASK_TARGET_PID
 	                : comm ? TASK_TARGET_COMM
-	                       : TASK_TARGET_CR3,
+	                       : TASK_TARGET_TABLES,
 		.pid = (uint32_t)json_integer_value(pid),
-		.cr3 = control_address(cr3),
+		.tables = control_address(tables),
 	};
 	if (comm)
 		g_strlcpy(target->comm, json_string_value(comm), sizeof(target->comm));
@@ -331,8 +331,8 @@ static json_t *target_json(const struct task_target *target)
 		return json_pack("{s:I}", "pid", (json_int_t)target->pid);
 	case TASK_TARGET_COMM:
 		return json_pack("{s:s}", "comm", target->comm);
-	case TASK_TARGET_CR3:
-		return json_pack("{s:o}", "cr3", control_hex_address(target->cr3));
+	case TASK_TARGET_TABLES:
+		return json_pack("{s:o}", "cr3", control_hex_address(target->tables));
 	}
 	return json_null();
 }

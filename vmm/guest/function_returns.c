@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "guest/instruction.h"
+#include "guest/processor.h"
 
 #define PARTS_MAX 8u
 #define PART_BYTES_MAX (64u << 10) /* Debian's longest functions have 40 KiB */
@@ -15,7 +15,7 @@ struct part {
 };
 
 struct finding {
-	enum guest_processor processor;
+	const struct processor_code *code;
 	const struct symtab *symtab;
 	struct function_returns *returns;
 	struct part parts[PARTS_MAX];
@@ -74,57 +74,21 @@ static char *through_pointer(uint64_t at)
 	return g_strdup_printf("ends by a jump through a pointer, at 0x%" G_GINT64_MODIFIER "x", at);
 }
 
-/* SDM Vol. 2: RET (C2, C3). */
-static char *look_x86(struct finding *finding, uint64_t at, const uint8_t *code, size_t n)
-{
-	const uint8_t byte = code[instruction_opcode(code, n)];
-	uint64_t target;
-	bool always;
-
-	if (byte == 0xc2 || byte == 0xc3)
-		return return_add(finding->returns, at);
-	if (instruction_is_jump_through(code, n))
-		return through_pointer(at);
-	return instruction_jump(code, n, at, &target, &always) ? jump_follow(finding, at, target) : NULL;
-}
-
-/* The distance in instructions that `bits` bits of the code have from bit `shift` on, in bytes. */
-static uint64_t distance_arm64(uint32_t code, unsigned shift, unsigned bits)
-{
-	const uint64_t field = code >> shift & ((UINT32_C(1) << bits) - 1), sign = UINT64_C(1) << (bits - 1);
-
-	return ((field ^ sign) - sign) * sizeof(code);
-}
-
-/* Arm ARM, C4.1.66: RET, RETAA and RETAB; BR, BRAA and BRAB; B; B.cond, CBZ and CBNZ; TBZ and TBNZ. */
-static char *look_arm64(struct finding *finding, uint64_t at, const uint8_t *bytes)
-{
-	uint32_t code;
-
-	memcpy(&code, bytes, sizeof(code));
-	if ((code & 0xfffffc1fu) == 0xd65f0000u || (code & 0xfffffbffu) == 0xd65f0bffu)
-		return return_add(finding->returns, at);
-	if ((code & 0xfefff000u) == 0xd61f0000u)
-		return through_pointer(at);
-	if ((code & 0xfc000000u) == 0x14000000u)
-		return jump_follow(finding, at, at + distance_arm64(code, 0, 26));
-	if ((code & 0xff000000u) == 0x54000000u || (code & 0x7e000000u) == 0x34000000u)
-		return jump_follow(finding, at, at + distance_arm64(code, 5, 19));
-	if ((code & 0x7e000000u) == 0x36000000u)
-		return jump_follow(finding, at, at + distance_arm64(code, 5, 14));
-	return NULL;
-}
-
-static size_t length_of(const struct finding *finding, const uint8_t *code, size_t n)
-{
-	if (finding->processor == GUEST_X86_64)
-		return instruction_length(code, n);
-	return n < sizeof(uint32_t) ? 0 : sizeof(uint32_t);
-}
-
 static char *instruction_look(struct finding *finding, uint64_t at, const uint8_t *code, size_t n)
 {
-	return finding->processor == GUEST_ARM64 ? look_arm64(finding, at, code) : look_x86(finding, at, code, n);
+	uint64_t target;
+
+	switch (finding->code->flow(code, n, at, &target)) {
+	case FLOW_RETURN:
+		return return_add(finding->returns, at);
+	case FLOW_JUMP:
+		return jump_follow(finding, at, target);
+	case FLOW_JUMP_THROUGH:
+		return through_pointer(at);
+	case FLOW_ON:
+		break;
+	}
+	return NULL;
 }
 
 static char *part_look(struct finding *finding, const struct part *part, code_read_fn *read, void *data)
@@ -135,7 +99,7 @@ static char *part_look(struct finding *finding, const struct part *part, code_re
 	if (!read(data, part->start, code, part->bytes))
 		return g_strdup_printf("is in %s, which cannot be read now", part->symbol->name);
 	for (size_t at = 0; at < part->bytes; at += length) {
-		length = length_of(finding, code + at, part->bytes - at);
+		length = finding->code->length(code + at, part->bytes - at);
 		if (length == 0)
 			return g_strdup_printf("is in %s, which is not code only", part->symbol->name);
 		char *why = instruction_look(finding, part->start + at, code + at, length);
@@ -149,7 +113,7 @@ static char *part_look(struct finding *finding, const struct part *part, code_re
 char *function_returns_find(enum guest_processor processor, const struct symtab *symtab, uint64_t address,
                             code_read_fn *read, void *data, struct function_returns *returns)
 {
-	struct finding finding = {.processor = processor, .symtab = symtab, .returns = returns};
+	struct finding finding = {.code = processor_of(processor)->code, .symtab = symtab, .returns = returns};
 	char *why;
 
 	returns->n = 0;

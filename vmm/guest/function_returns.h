@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where a function of the kernel returns: its RET instructions, on x86-64 and the jumps to the thunks that stand for
- * RET. A function may also end by a jump to another one (a tail call), or be continued in a part of its own
- * (NAME.cold): these are followed, since the function that they lead to returns with the same stack pointer.
+ * Where a function of the kernel returns: its return instructions, and the jumps to the thunks that stand for one. A
+ * function may also end by a jump to another one (a tail call), or be continued in a part of its own (NAME.cold): these
+ * are followed, since the function that they lead to returns with the same stack pointer.
  */
 #ifndef VPROF_GUEST_FUNCTION_RETURNS_H
 #define VPROF_GUEST_FUNCTION_RETURNS_H

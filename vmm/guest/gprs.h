@@ -12,7 +12,7 @@
 
 /* The name of the n-th register of a processor, n < GUEST_GPRS_MAX; NULL: it has no more. */
 const char *guest_gpr_name(enum guest_processor processor, unsigned n);
-/* What names there are, for messages: "rax to r15, rip and rflags". */
+/* What names there are, for messages, such as "x0 to x30, sp, pc and pstate" of arm64. */
 const char *guest_gpr_names(enum guest_processor processor);
 /* The value of the register of that name. */
 uint64_t guest_gprs_value(const struct guest_gprs *gprs, unsigned n);

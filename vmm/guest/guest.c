@@ -18,8 +18,7 @@ uint64_t guest_linked_address(const struct guest *guest, uint64_t ip)
 
 uint64_t guest_regs_sample_ip(const struct guest_regs *regs)
 {
-	return guest_regs_real_mode(regs) ? VPROF_REAL_MODE | (uint32_t)(regs->cs_base + regs->rip)
-	                                  : guest_regs_ip(regs);
+	return guest_regs_real_mode(regs) ? VPROF_REAL_MODE | guest_regs_real_ip(regs) : guest_regs_ip(regs);
 }
 
 int guest_kernel_file(const struct guest *guest)

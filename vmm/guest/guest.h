@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <vprof/control.h>
 
+#include "guest/registers.h"
 #include "lib/profile/vcpu_time.h"
 #include "lib/symbol/image.h"
 
@@ -23,69 +24,6 @@ typedef struct {
 typedef struct {
 	uint64_t value;
 } gva_t; /* guest virtual */
-
-/* The page tables of a vCPU of arm64 (Arm ARM, D19.2: registers of EL1). */
-struct guest_tables_arm64 {
-	uint64_t ttbr0, ttbr1, tcr; /* _EL1 */
-	bool mmu;                   /* SCTLR_EL1.M; without it, addresses are physical */
-};
-
-enum guest_processor { GUEST_X86_64, GUEST_ARM64 };
-
-/* The state of a vCPU that a sample needs. What reads it in any other folder asks guest_regs_*, below. */
-struct guest_regs {
-	enum guest_processor processor;
-	bool valid; /* false: the ip is in a page of a host quirk; the sample is counted and not recorded */
-	union {
-		struct {
-			uint64_t rip; /* the offset in CS */
-			uint64_t rsp;
-			uint64_t rbp;
-			uint64_t rax, rdx, rdi, r10, r13; /* what rules of the kernel's unwind tables may name */
-			uint64_t rbx, rcx, rsi, r8, r9, r11, r12, r14, r15;
-			bool all; /* the nine before are known, too */
-			uint64_t cr3;
-			uint64_t gs_base;
-			uint8_t cpl;      /* 0..3 */
-			bool la57;        /* CR4.LA57: five levels of page tables */
-			bool real_mode;   /* CR0.PE is clear: there are no page tables, and no Linux */
-			uint32_t cs_base; /* in real mode; 0: not known */
-		};
-		struct {
-			uint64_t pc, sp, fp, lr; /* SP: of the present exception level; X29; X30 */
-			uint64_t tpidr;          /* TPIDR_EL1: where Linux has its per-CPU area */
-			uint8_t el;              /* 0 or 1 */
-			struct guest_tables_arm64 tables;
-		} arm64;
-	};
-};
-
-static inline bool guest_regs_user(const struct guest_regs *regs)
-{
-	return regs->processor == GUEST_ARM64 ? regs->arm64.el == 0 : regs->cpl != 0;
-}
-
-/* There are no page tables, and no Linux; the ip is an offset in a segment. */
-static inline bool guest_regs_real_mode(const struct guest_regs *regs)
-{
-	return regs->processor == GUEST_X86_64 && regs->real_mode;
-}
-
-static inline uint64_t guest_regs_ip(const struct guest_regs *regs)
-{
-	return regs->processor == GUEST_ARM64 ? regs->arm64.pc : regs->rip;
-}
-
-/* As a sample has it: the address in real mode is marked as such (vprof/recording.h). */
-uint64_t guest_regs_sample_ip(const struct guest_regs *regs);
-
-static inline void guest_regs_set_ip(struct guest_regs *regs, uint64_t ip)
-{
-	if (regs->processor == GUEST_ARM64)
-		regs->arm64.pc = ip;
-	else
-		regs->rip = ip;
-}
 
 struct guest;
 struct vcpu_watcher;
@@ -193,7 +131,7 @@ struct guest_debug_ops;
 /* What is known of a vCPU at one moment. */
 struct guest_vcpu {
 	uint32_t apic_id;
-	bool whole; /* all registers that a call chain needs; else cr3 and la57 only, which may be older */
+	bool whole; /* all registers that a call chain needs; else page tables only, which may be older */
 	struct guest_regs regs;
 };
 

@@ -20,30 +20,6 @@ enum guest_error {
 	GUEST_ERROR_SYSTEM,      /* the host refused */
 };
 
-/* Of x86-64, by the names that users of probes give them. */
-/* clang-format off */
-#define GUEST_GPRS(X)                                       \
-	X(rax) X(rbx) X(rcx) X(rdx) X(rsi) X(rdi) X(rsp) X(rbp) \
-	X(r8) X(r9) X(r10) X(r11) X(r12) X(r13) X(r14) X(r15) X(rip) X(rflags)
-/* clang-format on */
-
-#define GUEST_GPRS_ARM64_X 31u
-
-/* The general registers. What reads them in any other folder asks guest_gprs_* (guest/gprs.h). */
-struct guest_gprs {
-	enum guest_processor processor;
-	union {
-		struct {
-#define X(name) uint64_t name;
-			GUEST_GPRS(X)
-#undef X
-		};
-		struct {
-			uint64_t x[GUEST_GPRS_ARM64_X], sp, pc, pstate; /* SP: of the present exception level */
-		} arm64;
-	};
-};
-
 /* Breakpoints of a processor: x86-64 has four (SDM vol. 3B, 17.2.1), arm64 up to 16 (ID_AA64DFR0_EL1.BRPs). */
 #define GUEST_BREAKPOINT_ADDRESSES_MAX 16u
 /* There may be several at one address. */
@@ -91,7 +67,7 @@ struct guest_stepper {
 	 * while.
 	 */
 	void (*stepped)(struct guest_stepper *stepper, unsigned vcpu, const struct guest_regs *regs);
-	/* The vCPU has executed code that this host cannot step: CPL 3 on some hosts. */
+	/* The vCPU has executed code that this host cannot step: user mode on some hosts. */
 	void (*ran)(struct guest_stepper *stepper, unsigned vcpu);
 };
 

@@ -32,17 +32,12 @@ struct kernel_layout {
 	struct inode_layout inodes;
 	gva_t switch_to; /* __switch_to, which every context switch goes through; 0: not found */
 	gva_t wake_up;   /* try_to_wake_up, which ends every wait; 0: not found */
-	/* Per-CPU, relative to the GS base: __preempt_count, which tells interrupts from tasks; 0: not found. */
+	/* Per-CPU, relative to the area: __preempt_count, which tells interrupts from tasks; 0: not found. */
 	gva_t preempt_count;
-	uint32_t task_preempt_count; /* arm64: the same in struct thread_info, which begins a task_struct; 0: not found
-	                              */
-	gva_t page_tables; /* init_top_pgt (arm64: swapper_pg_dir), the top-level page table of the kernel itself, which
-	                      never goes; 0: not found */
-	uint32_t entry_record; /* arm64: where struct pt_regs has its frame record; 0: not known */
-	/*
-	 * Per-CPU, relative to the GS base: where the address of the last word of the interrupt stack is stored; 0: not
-	 * found.
-	 */
+	uint32_t task_preempt_count; /* where that is in struct thread_info, which begins a task_struct; 0: not found */
+	gva_t page_tables;           /* the top-level page table of the kernel itself, which never goes; 0: not found */
+	uint32_t entry_record;       /* where struct pt_regs has a frame record; 0: not known */
+	/* Per-CPU: where the address of the last word of the interrupt stack is stored; 0: not found. */
 	gva_t interrupt_stack;
 	/* Sentences about what is missing, or NULL. */
 	char *tasks_why;
@@ -57,6 +52,10 @@ struct kernel_layout *kernel_layout_load(const struct image *image);
 /* The layout of a guest where nothing can be read, for the reason `why`. */
 struct kernel_layout *kernel_layout_none(const char *why);
 void kernel_layout_free(struct kernel_layout *layout);
+
+/* For struct processor_kernel: a symbol, and a per-CPU variable that from 6.2 to 6.14 is a member of pcpu_hot. */
+gva_t kernel_symbol(const struct symtab *symtab, const char *name);
+gva_t kernel_hot_symbol(const struct symtab *symtab, const struct types *types, const char *name, const char *member);
 
 /*
  * Walks by the kernel's own page tables, which stay: those of a vCPU lead there, or those of the kernel beside them.

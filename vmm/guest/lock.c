@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "guest/processor.h"
+
 #define STACK_BYTES UINT64_C(16384) /* THREAD_SIZE, which stacks are aligned to */
 #define STACKS_BYTES_MAX (2 * STACK_BYTES)
 #define WORDS_MAX 96u
@@ -11,15 +13,6 @@
 #define OWNER_IS_READER UINT64_C(1) /* RWSEM_READER_OWNED: the last of them, which may have it no more */
 #define KERNEL_HALF (UINT64_C(1) << 63)
 
-/* At the top of the stack of a task in a system call: struct pt_regs (arch/x86/include/asm/ptrace.h). */
-struct call_regs {
-	uint64_t before[13];
-	uint64_t rsi, rdi, number, rip, cs, flags, rsp, ss;
-};
-_Static_assert(sizeof(struct call_regs) == 168, "struct pt_regs");
-
-#define USER_CS 0x33u /* of 64 bits */
-#define CALL_FUTEX 202u
 #define FUTEX_COMMAND 0x7fu
 #define FUTEX_WAITS                                                                                                  \
 	(1u << 0 | 1u << 6 | 1u << 9 | 1u << 11 | 1u << 13) /* FUTEX_WAIT, LOCK_PI, WAIT_BITSET, ... (linux/futex.h) \
@@ -168,14 +161,13 @@ static bool waiter_find(const struct lock_layout *layout, struct page_walk *walk
 
 static bool futex_find(struct page_walk *walk, uint64_t stack_pointer, struct lock_wait *wait)
 {
-	const uint64_t top = (stack_pointer | (STACK_BYTES - 1)) + 1;
-	struct call_regs regs;
+	const uint64_t stack_end = (stack_pointer | (STACK_BYTES - 1)) + 1;
+	struct guest_call call;
 
-	if (!kernel_read(walk, top - sizeof(regs), &regs, sizeof(regs)) || regs.cs != USER_CS ||
-	    regs.number != CALL_FUTEX || (regs.rsi & FUTEX_COMMAND) >= 32 ||
-	    !(FUTEX_WAITS >> (regs.rsi & FUTEX_COMMAND) & 1))
+	if (!processor_of(walk->tables.processor)->gprs->futex_read(walk, stack_end, &call) ||
+	    (call.arguments[1] & FUTEX_COMMAND) >= 32 || !(FUTEX_WAITS >> (call.arguments[1] & FUTEX_COMMAND) & 1))
 		return false;
-	wait->lock = regs.rdi;
+	wait->lock = call.arguments[0];
 	return true;
 }
 

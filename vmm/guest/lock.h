@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The lock that a task of a Linux guest for x86-64 waits for, by what it has left on its stack: a task that waits for a
+ * The lock that a task of a Linux guest waits for, by what it has left on its stack: a task that waits for a
  * mutex or an rwsem is in a list of those that do, which begins in the lock (kernel/locking/mutex.c, rwsem.c); one that
  * waits for a futex has its address among the arguments of its system call.
  */

@@ -9,7 +9,6 @@
 #define VPROF_GUEST_MODULE_H
 
 #include "guest/elf_note.h"
-#include "guest/orc.h"
 #include "guest/page_walk.h"
 #include "guest/types.h"
 #include "lib/symbol/symtab.h"
@@ -106,9 +105,5 @@ bool module_is_there(const struct module_layout *layout, struct page_walk *walk,
 
 /* The module code at `address`; NULL: none. */
 const struct module_range *module_table_find(const struct module_table *table, uint64_t address);
-
-/* The ORC rule for `address`, searched in the table of the module in guest memory. False: none. At most 32 reads. */
-bool module_orc_find(const struct module_table *table, const struct orc *orc, struct page_walk *walk, uint64_t address,
-                     struct orc_entry *entry);
 
 #endif

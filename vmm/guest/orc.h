@@ -25,36 +25,6 @@ enum orc_error {
 	ORC_ERROR_VERSION, /* an .orc_header of an unknown version */
 };
 
-enum orc_type {
-	ORC_UNDEFINED, /* no way on from here */
-	ORC_END_OF_STACK,
-	ORC_CALL,
-	ORC_REGS,         /* a struct pt_regs at the computed stack pointer */
-	ORC_REGS_PARTIAL, /* only the hardware's interrupt frame */
-};
-
-enum orc_reg {
-	ORC_REG_UNDEFINED,
-	ORC_REG_PREV_SP, /* frame pointer rule only: the caller's stack pointer, just computed */
-	ORC_REG_DX,
-	ORC_REG_DI,
-	ORC_REG_BP,
-	ORC_REG_SP,
-	ORC_REG_R10,
-	ORC_REG_R13,
-	ORC_REG_BP_INDIRECT, /* the word at bp + offset */
-	ORC_REG_SP_INDIRECT, /* the word at sp, plus offset */
-	ORC_REG_AX,
-};
-
-struct orc_entry {
-	int16_t sp_offset; /* bytes */
-	int16_t bp_offset;
-	uint8_t sp_reg; /* enum orc_reg */
-	uint8_t bp_reg;
-	uint8_t type; /* enum orc_type */
-};
-
 struct orc;
 
 /* Copies what it needs; the image may be freed. Errors: ORC_ERROR. */
@@ -62,12 +32,5 @@ struct orc *orc_load(const struct image *image, GError **error);
 void orc_free(struct orc *orc);
 
 size_t orc_entries(const struct orc *orc);
-
-/* The entry that covers `address`; NULL outside the table. No lock, no allocation. */
-const struct orc_entry *orc_find(const struct orc *orc, uint64_t address);
-
-#define ORC_ENTRY_BYTES 6u
-/* An entry from the table of a module of the same kernel. No lock, no allocation. */
-struct orc_entry orc_decode(const struct orc *orc, const uint8_t bytes[ORC_ENTRY_BYTES]);
 
 #endif

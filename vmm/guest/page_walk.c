@@ -3,37 +3,33 @@
 
 #include <string.h>
 
-static void init(struct page_walk *walk, struct guest *guest, enum guest_processor processor)
+#include "guest/processor.h"
+
+static void init(struct page_walk *walk, struct guest *guest)
 {
 	walk->guest = guest;
 	walk->snapshot = NULL;
 	walk->ahead = (struct snapshot_span){0};
-	walk->processor = processor;
 	walk->next = 0;
 	for (unsigned i = 0; i < PAGE_WALK_CACHED; i++)
 		walk->cache[i].bytes = 0;
 }
 
-void page_walk_init(struct page_walk *walk, struct guest *guest, uint64_t cr3, bool la57)
+void page_walk_init_tables(struct page_walk *walk, struct guest *guest, const struct guest_tables *tables)
 {
-	init(walk, guest, GUEST_X86_64);
-	walk->cr3 = cr3;
-	walk->la57 = la57;
+	init(walk, guest);
+	walk->tables = *tables;
 }
 
 void page_walk_init_regs(struct page_walk *walk, struct guest *guest, const struct guest_regs *regs)
 {
-	if (regs->processor == GUEST_X86_64) {
-		page_walk_init(walk, guest, regs->cr3, regs->la57);
-		return;
-	}
-	init(walk, guest, regs->processor);
-	walk->arm64 = regs->arm64.tables;
+	init(walk, guest);
+	walk->tables = guest_regs_tables(regs);
 }
 
 bool page_walk_leaf(const struct page_walk *walk, gva_t from, struct page_leaf *leaf)
 {
-	return walk->processor == GUEST_ARM64 ? page_tables_arm64(walk, from, leaf) : page_tables_x86(walk, from, leaf);
+	return processor_of(walk->tables.processor)->memory->leaf(walk, from, leaf);
 }
 
 /* Also says how many bytes of its page there are from there on. */

@@ -24,16 +24,9 @@
  */
 struct page_walk {
 	struct guest *guest;
-	/* NULL after page_walk_init. If set, page_walk_read reads the snapshot instead of guest memory. */
+	/* NULL after page_walk_init_regs. If set, page_walk_read reads the snapshot instead of guest memory. */
 	const struct snapshot *snapshot;
-	enum guest_processor processor;
-	union {
-		struct {
-			uint64_t cr3;
-			bool la57; /* CR4.LA57: five levels */
-		};
-		struct guest_tables_arm64 arm64;
-	};
+	struct guest_tables tables;
 	/* What was read ahead, at one moment: page_walk_read copies what is within it. */
 	struct snapshot_span ahead;
 	unsigned next;
@@ -44,8 +37,8 @@ struct page_walk {
 
 /* By the tables of a vCPU. */
 void page_walk_init_regs(struct page_walk *walk, struct guest *guest, const struct guest_regs *regs);
-/* The same by these tables of x86-64. */
-void page_walk_init(struct page_walk *walk, struct guest *guest, uint64_t cr3, bool la57);
+/* The same by these tables. */
+void page_walk_init_tables(struct page_walk *walk, struct guest *guest, const struct guest_tables *tables);
 
 /* False when `from` is not canonical, not mapped, or its tables or its page are not RAM. */
 bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to);
@@ -59,8 +52,6 @@ struct page_leaf {
 
 /* As page_walk_translate, with everything that the tables say; remembers nothing. */
 bool page_walk_leaf(const struct page_walk *walk, gva_t from, struct page_leaf *leaf);
-bool page_tables_x86(const struct page_walk *walk, gva_t from, struct page_leaf *leaf);
-bool page_tables_arm64(const struct page_walk *walk, gva_t from, struct page_leaf *leaf);
 
 /* Copies `bytes` from `from`; may cross pages. False, with `to` undefined, when any of it cannot be read. */
 bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "guest/guest_text.h"
+#include "guest/processor.h"
 
 G_DEFINE_QUARK(vprof_task_error, task_error)
 
@@ -24,40 +25,6 @@ static bool layout_members(struct task_layout *layout, const struct types *types
 	return types_find(types, members, G_N_ELEMENTS(members), error);
 }
 
-static bool layout_symbols_arm64(struct task_layout *layout, const struct symtab *symtab, GError **error)
-{
-	layout->current_task = symtab_address(symtab, "__entry_task");
-	layout->offsets = symtab_address(symtab, "__per_cpu_offset");
-	layout->kernel_tables = symtab_address(symtab, "swapper_pg_dir");
-	if (layout->current_task != 0 && layout->offsets != 0)
-		return true;
-	g_set_error(
-		error, TASK_ERROR, TASK_ERROR_NONE,
-		"the kernel has no symbols __entry_task and __per_cpu_offset; it needs CONFIG_SMP, and CONFIG_KALLSYMS_ALL if the image is stripped");
-	return false;
-}
-
-static bool layout_symbols(struct task_layout *layout, const struct symtab *symtab, const struct types *types,
-                           GError **error)
-{
-	const struct symbol *area = symtab_find_name(symtab, "this_cpu_off");
-	const struct symbol *current_task = symtab_find_name(symtab, "current_task");
-	const struct symbol *hot = !current_task ? symtab_find_name(symtab, "pcpu_hot") : NULL;
-	uint32_t offset = 0;
-
-	if (!area || (!current_task && !hot)) {
-		g_set_error(
-			error, TASK_ERROR, TASK_ERROR_NONE,
-			"the kernel has no symbols this_cpu_off and current_task or pcpu_hot; it needs CONFIG_SMP, and CONFIG_KALLSYMS_ALL if the image is stripped");
-		return false;
-	}
-	if (hot && !types_find(types, &(struct types_member){"pcpu_hot", "current_task", &offset}, 1, error))
-		return false;
-	layout->this_cpu_off = area->address;
-	layout->current_task = (hot ? hot->address : current_task->address) + offset;
-	return true;
-}
-
 bool task_layout_load(const struct image *image, const struct symtab *symtab, const struct types *types,
                       struct task_layout *layout, GError **error)
 {
@@ -68,8 +35,7 @@ bool task_layout_load(const struct image *image, const struct symtab *symtab, co
 		return false;
 	}
 	if (!layout_members(&loaded, types, error) ||
-	    !(image_arch(image) == ARCH_ARM64 ? layout_symbols_arm64(&loaded, symtab, error)
-	                                      : layout_symbols(&loaded, symtab, types, error)))
+	    !processor_of_image(image)->kernel->tasks_load(&loaded, symtab, types, error))
 		return false;
 	types_has(types, "mm_struct", "pgd", &loaded.mm_pgd);
 	*layout = loaded;
@@ -117,23 +83,6 @@ static bool comm_clean(char comm[TASK_COMM_BYTES])
 	return true;
 }
 
-/*
- * With page table isolation, the tables of user mode lack the kernel. Its own are next to them, and on arm64 in its
- * image (arch/arm64/kernel/entry.S, tramp_map_kernel). False: the registers have no others.
- */
-static bool kernels_tables(const struct task_layout *layout, const struct guest *guest, struct guest_regs *regs)
-{
-	const struct image_start *start = &guest->start;
-	const uint64_t from_start = layout->kernel_tables - start->gva;
-	const bool others = regs->processor == GUEST_ARM64 ? from_start < start->bytes : regs->cr3 & CR3_USER_TABLES;
-
-	if (others && regs->processor == GUEST_ARM64)
-		regs->arm64.tables.ttbr1 = start->gpa + from_start;
-	else if (others)
-		regs->cr3 &= ~CR3_USER_TABLES;
-	return others;
-}
-
 /* Uses the page tables of the vCPU, or the kernel's own. */
 static bool tables_open(struct page_walk *walk, const struct task_layout *layout, const struct task_cpu *cpu,
                         struct guest *guest, const struct guest_regs *regs)
@@ -141,7 +90,8 @@ static bool tables_open(struct page_walk *walk, const struct task_layout *layout
 	struct guest_regs kernels = *regs;
 
 	return area_open(walk, layout, cpu, guest, regs) ||
-	       (kernels_tables(layout, guest, &kernels) && area_open(walk, layout, cpu, guest, &kernels));
+	       (processor_of(regs->processor)->memory->kernels(guest, layout->kernel_tables, &kernels) &&
+	        area_open(walk, layout, cpu, guest, &kernels));
 }
 
 /* False for what is no task. */
@@ -230,10 +180,7 @@ bool task_walk_open(const struct task_layout *layout, const struct page_walk *ke
 	if (task->mm == 0 || layout->mm_pgd == 0 || !kernel_read(walk, task->mm + layout->mm_pgd, &pgd, sizeof(pgd)) ||
 	    pgd >> 63 == 0 || !page_walk_translate(walk, (gva_t){pgd}, &tables))
 		return false;
-	if (walk->processor == GUEST_X86_64)
-		page_walk_init(walk, walk->guest, tables.value, walk->la57);
-	else
-		walk->arm64.ttbr0 = tables.value;
+	processor_of(walk->tables.processor)->memory->enter(walk, tables);
 	return true;
 }
 

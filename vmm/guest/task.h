@@ -25,19 +25,13 @@ enum task_error {
 	TASK_ERROR_NONE, /* not a Linux kernel, or one without per-CPU areas or symbols */
 };
 
-/*
- * With page table isolation, a process has two top-level tables side by side; the user's, which lacks the kernel's
- * data, has this bit set (PTI_USER_PGTABLE_BIT of asm/pgtable.h).
- */
-#define CR3_USER_TABLES (UINT64_C(1) << 12)
-
 #define TASK_COMM_BYTES 16u /* TASK_COMM_LEN */
 
-/* Offsets and addresses. Per-CPU addresses are as in the image: relative to the GS base or TPIDR_EL1. */
+/* Offsets and addresses. Per-CPU addresses are as in the image: relative to the area. */
 struct task_layout {
-	uint64_t this_cpu_off;                /* per-CPU; x86-64 */
-	uint64_t offsets;                     /* arm64: __per_cpu_offset, the areas of all processors */
-	uint64_t kernel_tables;               /* arm64: swapper_pg_dir, as linked; 0: not found */
+	uint64_t this_cpu_off;                /* per-CPU: the area's own address, where `offsets` is 0 */
+	uint64_t offsets;                     /* __per_cpu_offset, the areas of all processors; 0: not needed */
+	uint64_t kernel_tables;               /* the kernel's page tables, as linked; 0: not found, or not needed */
 	uint64_t current_task;                /* per-CPU */
 	uint32_t pid, tgid, comm, start_time; /* in task_struct */
 	uint32_t exit_state, real_parent, mm; /* there, too */
@@ -50,7 +44,7 @@ bool task_layout_load(const struct image *image, const struct symtab *symtab, co
 
 /* What is known of one vCPU; starts as zero. */
 struct task_cpu {
-	uint64_t area; /* the GS base when the vCPU was last seen in the kernel, or TPIDR_EL1; 0 before */
+	uint64_t area; /* as the registers told it when they last did (guest_regs_area); 0 before */
 };
 
 /*
@@ -59,11 +53,7 @@ struct task_cpu {
  */
 static inline void task_cpu_note(struct task_cpu *cpu, const struct guest_regs *regs)
 {
-	/* The kernel's GS base is in the upper half. Right after an entry, before swapgs, it is still user space's. */
-	if (regs->processor == GUEST_X86_64 && regs->cpl == 0 && regs->gs_base >> 63)
-		cpu->area = regs->gs_base;
-	if (regs->processor == GUEST_ARM64 && regs->valid)
-		cpu->area = regs->arm64.tpidr;
+	guest_regs_area(regs, &cpu->area);
 }
 
 struct task {

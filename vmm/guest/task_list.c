@@ -4,6 +4,8 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#include "guest/processor.h"
+
 #define READS_MAX 3u        /* of a list that changes meanwhile */
 #define SPAN_GAP_BYTES 256u /* are read rather than left out */
 
@@ -295,11 +297,7 @@ bool listed_task_read(const struct task_list_layout *layout, const struct task_l
 bool listed_task_frame(const struct task_list_layout *layout, struct page_walk *walk, const struct listed_task *task,
                        struct frame *frame)
 {
-	const uint64_t fork_return = layout->fork_return;
-
-	if (layout->pc == 0)
-		return frame_from_switch(walk, task->stack_pointer, fork_return, frame);
-	return frame_from_switch_arm64(walk, task->pc, task->stack_pointer, task->frame_pointer, fork_return, frame);
+	return processor_of(walk->tables.processor)->frames->from_switch(walk, task, layout->fork_return, frame);
 }
 
 bool listed_task_sleeps_on(const struct task_list_layout *layout, const struct task_layout *tasks,

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* SDM vol. 3A, 4.5.2: bits 11:0 hold flags or a PCID, bit 63 is no part of an address. */
-#define CR3_ADDRESS UINT64_C(0x000ffffffffff000)
+/* The other bits of a register that has the address hold flags and tags of the TLB (SDM vol. 3A, 4.5.2). */
+#define TABLES_ADDRESS UINT64_C(0x000ffffffffff000)
 
 bool task_target_equal(const struct task_target *a, const struct task_target *b)
 {
@@ -15,8 +15,8 @@ bool task_target_equal(const struct task_target *a, const struct task_target *b)
 		return a->pid == b->pid;
 	case TASK_TARGET_COMM:
 		return strcmp(a->comm, b->comm) == 0;
-	case TASK_TARGET_CR3:
-		return ((a->cr3 ^ b->cr3) & CR3_ADDRESS) == 0;
+	case TASK_TARGET_TABLES:
+		return ((a->tables ^ b->tables) & TABLES_ADDRESS) == 0;
 	}
 	return false;
 }
@@ -50,8 +50,8 @@ static bool target_match(const struct task_target *target, const struct guest_re
 		return task && task->pid == target->pid;
 	case TASK_TARGET_COMM:
 		return task && glob_match(target->comm, task->comm);
-	case TASK_TARGET_CR3:
-		return regs->processor == GUEST_X86_64 && ((regs->cr3 ^ target->cr3) & CR3_ADDRESS) == 0;
+	case TASK_TARGET_TABLES:
+		return ((guest_regs_root(regs) ^ target->tables) & TABLES_ADDRESS) == 0;
 	}
 	return false;
 }
@@ -64,11 +64,11 @@ static bool any_match(const struct task_targets *targets, const struct guest_reg
 	return false;
 }
 
-/* CR3 is that of the vCPU and does not apply to an ancestor. */
+/* Page tables are those of the vCPU and do not apply to an ancestor. */
 static bool ancestor_match(const struct task_targets *targets, const struct task *task)
 {
 	for (size_t i = 0; i < targets->n; i++)
-		if (targets->targets[i].kind != TASK_TARGET_CR3 && target_match(&targets->targets[i], NULL, task))
+		if (targets->targets[i].kind != TASK_TARGET_TABLES && target_match(&targets->targets[i], NULL, task))
 			return true;
 	return false;
 }

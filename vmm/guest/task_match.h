@@ -9,13 +9,13 @@
 #define TASK_GLOB_BYTES 64u
 #define TASK_GENERATIONS_MAX 32u /* of ancestors that are looked at */
 
-enum task_target_kind { TASK_TARGET_PID, TASK_TARGET_COMM, TASK_TARGET_CR3 };
+enum task_target_kind { TASK_TARGET_PID, TASK_TARGET_COMM, TASK_TARGET_TABLES };
 
 struct task_target {
 	enum task_target_kind kind;
 	uint32_t pid;               /* PID: of a process, with all its threads */
 	char comm[TASK_GLOB_BYTES]; /* COMM: the name of the thread; * stands for any characters, ? for one */
-	uint64_t cr3;               /* CR3: address of the top-level page table; other bits of CR3 are ignored */
+	uint64_t tables;            /* TABLES: the address of the top-level one; bits that are no address are ignored */
 };
 
 struct task_targets {
@@ -45,8 +45,8 @@ struct task_view {
 };
 
 /*
- * `task`: the task of the vCPU; NULL when it could not be read, and only CR3 can match. With descendants, a task does
- * not match if all its ancestors ended before it was first seen. No lock, no allocation.
+ * `task`: the task of the vCPU; NULL when it could not be read, and only page tables can match. With descendants, a
+ * task does not match if all its ancestors ended before it was first seen. No lock, no allocation.
  */
 bool task_targets_match(const struct task_targets *targets, struct task_family *family, const struct task_view *view,
                         const struct task *task);

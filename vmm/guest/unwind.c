@@ -3,6 +3,8 @@
 
 #include <linux/perf_event.h>
 
+#include "guest/processor.h"
+
 struct chain {
 	uint64_t *words;
 	unsigned n;
@@ -21,13 +23,15 @@ static void chain_add(struct chain *chain, const struct frame *frame)
 enum step unwind_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
                       enum unwind_end *end)
 {
-	if (frame->processor == GUEST_ARM64 && !frame->user)
-		return unwind_frame_record_step(memory, frame, config->entry_record, end);
-	if (!frame->user && config->orc)
-		return unwind_orc_step(config->orc, config->modules, memory, frame, end);
-	if (!frame->user)
-		return unwind_frame_pointer_step(memory, frame, end);
-	return unwind_user_step(config->code, memory, frame, end);
+	return frame->user ? unwind_user_step(config->code, memory, frame, end)
+	                   : processor_of(frame->processor)->frames->kernel_step(config, memory, frame, end);
+}
+
+bool frame_is_mapped(struct page_walk *memory, uint64_t ip)
+{
+	gpa_t gpa;
+
+	return memory->snapshot || page_walk_translate(memory, (gva_t){ip}, &gpa);
 }
 
 /*
@@ -98,8 +102,5 @@ unsigned unwind(const struct unwind_config *config, struct guest *guest, const s
 
 	page_walk_init_regs(&memory, guest, regs);
 	memory.snapshot = snapshot;
-	return unwind_from(config, &memory,
-	                   regs->processor == GUEST_ARM64 ? frame_from_registers_arm64(regs)
-	                                                  : frame_from_registers(regs),
-	                   words, end);
+	return unwind_from(config, &memory, processor_of(regs->processor)->frames->from_registers(regs), words, end);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The stack pointer of a vCPU in a Linux kernel with ORC, where only its other registers are known: on VMX, KVM keeps
- * RSP in no memory. A word of the stack is where RSP must be if the unwind table, from there on, leads by return
+ * it in no memory. A word of the stack is where it must be if the unwind table, from there on, leads by return
  * addresses, each behind a call of the function that was called, to a root: where user space entered the kernel, or
  * where a kernel thread began. Of several chains that differ, the one with the surest first call is taken; if two are
  * as sure, none is.
@@ -37,8 +37,8 @@ enum unwind_search_result {
 };
 
 /*
- * `config`: with orc and sites. `memory`: has the stacks, as `unwind` reads them. Sets regs->rsp if it is found; where
- * the unwind table does not need it, it stays 0.
+ * `config`: with orc and sites. `memory`: has the stacks, as `unwind` reads them. Sets the stack pointer of `regs` if
+ * it is found; where the unwind table does not need it, it stays 0.
  */
 enum unwind_search_result unwind_search(const struct unwind_config *config, const struct unwind_stacks *stacks,
                                         struct page_walk *memory, struct guest_regs *regs);

@@ -387,7 +387,7 @@ bool client_counter_attach(struct client_counter *counter, const struct task_tar
 		return refuse(error, SESSION_ERROR_STATE, counter, "is already attached to it");
 	if (targets->n == TASK_TARGETS_MAX)
 		return refuse(error, SESSION_ERROR_BUSY, counter, "is attached to 8 targets, which is the maximum");
-	if (target->kind != TASK_TARGET_CR3 && !counter->kernel->has_tasks) {
+	if (target->kind != TASK_TARGET_TABLES && !counter->kernel->has_tasks) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
 		            "counter %u cannot tell the guest's tasks apart: %s; attach it to a CR3", counter->number,
 		            counter->kernel->tasks_why);

@@ -226,7 +226,7 @@ struct probe_set *probe_set_new(struct probe_hub *hub)
 
 static bool place(struct probe *probe, GError **error)
 {
-	if (probe->spec.provider->x86 && probe->set->hub->guest->processor != GUEST_X86_64) {
+	if (probe->spec.provider->lacks >> probe->set->hub->guest->processor & 1) {
 		g_set_error(
 			error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
 			"cannot place %s: probes of this kind are for guests of x86-64, and this guest is for arm64; probe function:NAME instead",

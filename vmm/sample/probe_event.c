@@ -5,6 +5,7 @@
 
 #include "guest/gprs.h"
 #include "guest/page_walk.h"
+#include "guest/processor.h"
 #include "lib/record/clock.h"
 #include "sample/probe_priv.h"
 
@@ -48,16 +49,13 @@ static unsigned chain_at_entry(const struct firing *firing, const struct unwind_
 {
 	struct guest *guest = firing->probe->set->hub->guest;
 	struct guest_regs caller = *firing->regs;
-	struct page_walk walk;
 	enum unwind_end end;
 
-	page_walk_init(&walk, guest, caller.cr3, caller.la57);
-	if (!page_walk_read(&walk, (gva_t){caller.rsp}, &caller.rip, sizeof(caller.rip)))
+	if (!processor_of(caller.processor)->frames->leave(guest, &caller))
 		return 0;
-	caller.rsp += sizeof(caller.rip);
 	unsigned n = unwind(config, guest, &caller, NULL, chain + 1, &end);
 	chain[0] = chain[1]; /* PERF_CONTEXT_KERNEL */
-	chain[1] = firing->regs->rip;
+	chain[1] = guest_regs_ip(firing->regs);
 	return n + 1;
 }
 
@@ -77,7 +75,7 @@ unsigned probe_event_fill_chain(const struct firing *firing, uint64_t chain[PROB
 
 	if (!probe->options.stack || !firing->regs->valid)
 		return 0;
-	if (at_entry && !config.orc && firing->regs->processor == GUEST_X86_64 && !guest_regs_user(firing->regs))
+	if (at_entry && !config.orc && !guest_regs_user(firing->regs))
 		n = chain_at_entry(firing, &config, chain);
 	return n > 0 ? n : unwind(&config, probe->set->hub->guest, firing->regs, NULL, chain, &end);
 }

@@ -6,18 +6,13 @@
 #include <string.h>
 
 #include "guest/guest_debug.h"
-#include "guest/instruction.h"
 #include "guest/page_walk.h"
-#include "guest/task.h"
+#include "guest/processor.h"
 #include "guest/text_sites.h"
 #include "sample/probe_spec.h"
 
 #define FUNCTION_BYTES_MAX (64u << 10) /* Debian's longest have 40 KiB */
-#define INT3 0xccu
-#define PADDING "__pfx_" /* objtool's names, from Linux 6.2 on */
-#define ENDBR64_BYTES 4u
-#define FTRACE_BYTES 5u
-#define ARM64_INSTRUCTION_BYTES 4u
+#define PADDING "__pfx_"               /* objtool's names, from Linux 6.2 on */
 /* Bits 63..56 of a canonical address are equal, with five levels of page tables, too (SDM Vol. 1, 3.3.7.1). */
 #define CANONICAL_TOP 56u
 
@@ -42,43 +37,15 @@ static bool is_code(const struct symbol *symbol)
 	return strchr("tTwW", symbol->type) != NULL;
 }
 
-/* The nop of arch/x86/include/asm/nops.h, or the call of __fentry__ that the kernel makes one at its start. */
-static bool is_ftrace_call(const uint8_t bytes[FTRACE_BYTES], uint64_t address, const struct symbol *fentry)
-{
-	static const uint8_t nop[FTRACE_BYTES] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-	int32_t distance;
-
-	if (memcmp(bytes, nop, sizeof(nop)) == 0)
-		return true;
-	memcpy(&distance, bytes + 1, sizeof(distance));
-	return bytes[0] == 0xe8 && fentry && address + FTRACE_BYTES + (uint64_t)(int64_t)distance == fentry->address;
-}
-
 static void add_site(struct probe_text *text, const struct image *image, uint64_t entry, const struct symbol *fentry)
 {
-	static const uint8_t endbr64[ENDBR64_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa};
-	size_t n;
-	const uint8_t *bytes = image_at(image, entry, &n);
-	size_t at = bytes && n >= sizeof(endbr64) && memcmp(bytes, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
+	size_t n, at, bytes;
+	const uint8_t *code = image_at(image, entry, &n);
 
-	if (!bytes || n < at + FTRACE_BYTES || !is_ftrace_call(bytes + at, entry + at, fentry))
+	if (!code ||
+	    !processor_of_image(image)->code->ftrace_find(code, n, entry, fentry ? fentry->address : 0, &at, &bytes))
 		return;
-	const struct ftrace_site site = {entry, entry + at, entry + at + FTRACE_BYTES};
-	g_array_append_val(text->sites, site);
-}
-
-/* The two NOPs of -fpatchable-function-entry, behind BTI where there is one (arch/arm64/kernel/ftrace.c). */
-static void add_site_arm64(struct probe_text *text, const struct image *image, uint64_t entry)
-{
-	static const uint8_t bti_c[] = {0x5f, 0x24, 0x03, 0xd5},
-			     nops[] = {0x1f, 0x20, 0x03, 0xd5, 0x1f, 0x20, 0x03, 0xd5};
-	size_t n;
-	const uint8_t *bytes = image_at(image, entry, &n);
-	const size_t at = bytes && n >= sizeof(bti_c) && memcmp(bytes, bti_c, sizeof(bti_c)) == 0 ? sizeof(bti_c) : 0;
-
-	if (!bytes || n < at + sizeof(nops) || memcmp(bytes + at, nops, sizeof(nops)) != 0)
-		return;
-	const struct ftrace_site site = {entry, entry + at, entry + at + sizeof(nops)};
+	const struct ftrace_site site = {entry, entry + at, entry + at + bytes};
 	g_array_append_val(text->sites, site);
 }
 
@@ -91,10 +58,7 @@ static void find_sites(struct probe_text *text, const struct image *image)
 	for (size_t i = 0; i < n; i++) {
 		if (!is_code(&symbols[i]) || (i > 0 && symbols[i].address == symbols[i - 1].address))
 			continue;
-		if (image_arch(image) == ARCH_ARM64)
-			add_site_arm64(text, image, symbols[i].address);
-		else
-			add_site(text, image, symbols[i].address, fentry);
+		add_site(text, image, symbols[i].address, fentry);
 	}
 }
 
@@ -222,10 +186,10 @@ static void look_up(void *data)
 	struct guest_gprs gprs;
 
 	if (!lookup->guest->debug->registers_read(lookup->guest, lookup->vcpu, &regs, &gprs) ||
-	    look_up_by(lookup, &regs) || regs.processor != GUEST_X86_64)
+	    look_up_by(lookup, &regs))
 		return;
-	regs.cr3 &= ~CR3_USER_TABLES;
-	look_up_by(lookup, &regs);
+	if (processor_of(regs.processor)->memory->kernels(lookup->guest, 0, &regs))
+		look_up_by(lookup, &regs);
 }
 
 static void look_up_by_any_vcpu(struct lookup *lookup)
@@ -252,30 +216,15 @@ static bool read_code(const struct probe_text *text, struct lookup *lookup)
 
 /* ---- where instructions begin ---- */
 
-/* INT3 is the guest's own code where the processor must not go on, as compilers put it there. Elsewhere it stands for a
- * byte that a kprobe has replaced. */
-const char *probe_text_why_no_boundary(const uint8_t *code, size_t n, size_t distance)
-{
-	size_t at = 0, length = 0;
-
-	for (; at < distance; at += length) {
-		if (code[at] == INT3 && (at == 0 || !instruction_may_end(code + at - length, length)))
-			return "is behind an INT3 of the guest's own, perhaps a kprobe's: where instructions begin is not known";
-		length = instruction_length(code + at, n - at);
-		if (length == 0)
-			return "is behind bytes that are no instruction";
-	}
-	return at == distance ? NULL : "is in the middle of an instruction";
-}
-
 /* What the guest maps at the address, and whether an instruction of its function begins there. */
 static const char *why_not_mapped(const struct probe_text *text, struct guest *guest, uint64_t address)
 {
 	const struct symbol *function = text->symtab ? symtab_find(text->symtab, address) : NULL;
+	const struct processor_code *of = processor_of(guest->processor)->code;
 	const uint64_t distance = function ? address - function->address : 0;
 	const bool is_near = distance <= FUNCTION_BYTES_MAX;
 	/* What is behind the address decides nothing: an instruction that reaches there has begun before. */
-	const size_t n = is_near ? distance : 0, bytes = n + INSTRUCTION_LENGTH_MAX;
+	const size_t n = is_near ? distance : 0, bytes = n + of->length_max;
 	g_autofree uint8_t *code = g_malloc0(bytes);
 	struct lookup lookup = {.guest = guest, .at = {address}, .code = code, .from = address - distance, .n = n};
 
@@ -286,9 +235,8 @@ static const char *why_not_mapped(const struct probe_text *text, struct guest *g
 		return "is not in the guest's kernel, and the guest has no code mapped there now";
 	if (!is_near)
 		return "is too far behind the last symbol to know where instructions begin";
-	if (guest->processor == GUEST_ARM64)
-		return NULL;
-	return n > 0 && read_code(text, &lookup) ? probe_text_why_no_boundary(code, bytes, distance) : NULL;
+	return of->alignment == 1 && n > 0 && read_code(text, &lookup) ? of->why_no_boundary(code, bytes, distance)
+	                                                               : NULL;
 }
 
 /* ---- where functions return ---- */
@@ -326,11 +274,12 @@ bool probe_text_returns(const struct probe_text *text, struct guest *guest, cons
 /* Why there is no instruction; NULL: there may be one. */
 static const char *why_not(const struct probe_text *text, struct guest *guest, uint64_t address)
 {
+	const unsigned alignment = processor_of(guest->processor)->code->alignment;
 	uint64_t top = address >> CANONICAL_TOP;
 
 	if (top != 0 && top != UINT64_MAX >> CANONICAL_TOP)
 		return "is no canonical address, which no instruction can have";
-	if (guest->processor == GUEST_ARM64 && address % ARM64_INSTRUCTION_BYTES != 0)
+	if (address % alignment != 0)
 		return "is in the middle of an instruction";
 	if (!text)
 		return NULL;
@@ -343,7 +292,7 @@ static const char *why_not(const struct probe_text *text, struct guest *guest, u
 	if (function && g_str_has_prefix(function->name, PADDING))
 		return "is padding in front of a function, which never runs";
 	const struct ftrace_site *site = find_site(text, address);
-	if (site && guest->processor == GUEST_X86_64 && address != site->entry && address != site->call)
+	if (site && alignment == 1 && address != site->entry && address != site->call)
 		return "is in the middle of an instruction";
 	return why_not_mapped(text, guest, address);
 }

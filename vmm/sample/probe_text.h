@@ -24,12 +24,6 @@ bool probe_text_check(const struct probe_text *text, struct guest *guest, const 
                       GError **error);
 
 /*
- * Why no instruction of a function begins `distance` bytes into its code of x86-64, of which there are `n`; NULL: one
- * does.
- */
-const char *probe_text_why_no_boundary(const uint8_t *code, size_t n, size_t distance);
-
-/*
  * Where a patch for `address` goes. Linux changes the instruction at a function's entry that ftrace owns, and checks
  * its bytes each time: a patch for such an entry goes on the next instruction. All others stay where they are.
  */

@@ -8,15 +8,13 @@
 
 #include "guest/cpu_area.h"
 #include "guest/elf_note.h"
-#include "guest/instruction.h"
+#include "guest/processor.h"
 #include "guest/task_list.h"
 #include "guest/vma.h"
 #include "sample/probe_priv.h"
 
 #define PROCESSES_MAX 64u
 #define FUNCTION_BYTES_MAX (64u << 10)
-/* Of both top-level tables of a process, without the tag of the TLB (SDM Vol. 3, 4.5). */
-#define CR3_TABLES (~(CR3_USER_TABLES | UINT64_C(0xfff)))
 
 struct user_site {
 	struct guest_breakpoint breakpoint; /* first: the argument of `hit` */
@@ -24,7 +22,7 @@ struct user_site {
 };
 
 struct user_process {
-	uint64_t cr3, mm;
+	uint64_t root, mm; /* root: of its page tables */
 	size_t site;
 };
 
@@ -33,8 +31,13 @@ struct probe_user {
 	struct user_site sites[GUEST_BREAKPOINT_ADDRESSES_MAX];
 	size_t n, n_processes;
 	struct user_process processes[PROCESSES_MAX];
-	uint64_t areas[GUEST_VCPUS_MAX]; /* the GS base of each vCPU in the kernel; 0: not known */
+	uint64_t areas[GUEST_VCPUS_MAX]; /* the per-CPU area of each vCPU; 0: not known */
 };
+
+static uint64_t process_root(const struct guest_tables *tables)
+{
+	return processor_of(tables->processor)->memory->process_root(tables);
+}
 
 /* ---- one process ---- */
 
@@ -122,7 +125,8 @@ static bool is_another_build(const struct finding *finding, const struct search 
 static char *why_not(const struct finding *finding, const struct search *search, struct page_walk *walk, uint64_t start)
 {
 	const uint64_t distance = finding->probe->spec.offset;
-	const size_t n = distance + INSTRUCTION_LENGTH_MAX;
+	const struct processor_code *of = processor_of(walk->tables.processor)->code;
+	const size_t n = distance + of->length_max;
 	g_autofree uint8_t *code = g_malloc0(n);
 	const char *why;
 
@@ -130,7 +134,7 @@ static char *why_not(const struct finding *finding, const struct search *search,
 		return g_strdup("its file has another build-id than the copy here");
 	if (distance >= FUNCTION_BYTES_MAX || !page_walk_read(walk, (gva_t){start}, code, distance + 1))
 		return g_strdup("its code is not in the guest's memory now; try again once it has run");
-	why = probe_text_why_no_boundary(code, n, distance);
+	why = of->why_no_boundary(code, n, distance);
 	return why ? g_strdup_printf("0x%" G_GINT64_MODIFIER "x %s", start + distance, why) : NULL;
 }
 
@@ -172,7 +176,8 @@ static void process_take(struct finding *finding, const struct task *task)
 	if (!why && (site == GUEST_BREAKPOINT_ADDRESSES_MAX || self->n_processes == PROCESSES_MAX))
 		why = g_strdup("there are too many of them; choose some by their pid, name or cgroup");
 	if (!why)
-		self->processes[self->n_processes++] = (struct user_process){walk.cr3 & CR3_TABLES, task->mm, site};
+		self->processes[self->n_processes++] =
+			(struct user_process){process_root(&walk.tables), task->mm, site};
 	else if (!finding->why)
 		finding->why = g_strdup_printf("process %u: %s", task->pid, why);
 }
@@ -279,10 +284,14 @@ struct probe *probe_user_probe(const struct guest_breakpoint *breakpoint)
 
 /* ---- hits ---- */
 
-static const struct user_process *find_process(const struct probe_user *self, size_t site, uint64_t cr3)
+static const struct user_process *find_process(const struct probe_user *self, size_t site,
+                                               const struct guest_regs *regs)
 {
+	const struct guest_tables tables = guest_regs_tables(regs);
+	const uint64_t root = process_root(&tables);
+
 	for (size_t i = 0; i < self->n_processes; i++)
-		if (self->processes[i].site == site && self->processes[i].cr3 == (cr3 & CR3_TABLES))
+		if (self->processes[i].site == site && self->processes[i].root == root)
 			return &self->processes[i];
 	return NULL;
 }
@@ -294,7 +303,7 @@ bool probe_user_hits(const struct guest_breakpoint *breakpoint, unsigned vcpu, c
 	const struct probe_user *self = probe->user;
 	struct task_cpu *cpu = &probe->set->vcpus[vcpu].cpu;
 	const struct user_process *process =
-		guest_regs_user(regs) ? find_process(self, (size_t)(site - self->sites), regs->cr3) : NULL;
+		guest_regs_user(regs) ? find_process(self, (size_t)(site - self->sites), regs) : NULL;
 	struct page_walk walk;
 	struct task task;
 

@@ -7,6 +7,7 @@
 
 #include <vprof/exit.h>
 
+#include "guest/processor.h"
 #include "lib/record/clock.h"
 #include "sample/sampler_priv.h"
 #include "sample/statistics.h"
@@ -53,30 +54,24 @@ static bool task_wanted(struct sampling *sampling, struct page_walk *walk, const
 /* For the main thread, which cannot ask the vCPU. */
 static void page_tables_note(struct sampling *sampling, struct page_walk *walk)
 {
+	const struct processor_memory *memory = processor_of(walk->tables.processor)->memory;
 	struct sampler *sampler = sampling->sampler;
-	gpa_t tables;
+	uint64_t words[2];
 
-	if (walk->processor == GUEST_ARM64) {
-		statistic_set(&sampler->page_tables_control, walk->arm64.tcr);
-		atomic_store_explicit(&sampler->page_tables, walk->arm64.ttbr1, memory_order_release);
-	} else if (sampling->kernel->page_tables.value != 0 &&
-	           page_walk_translate(walk, sampling->kernel->page_tables, &tables))
-		atomic_store_explicit(&sampler->page_tables, tables.value | (sampling->regs.la57 ? 1 : 0),
-		                      memory_order_release);
+	if (!memory->kernel_store(walk, sampling->kernel->page_tables, words))
+		return;
+	statistic_set(&sampler->page_tables[1], words[1]);
+	atomic_store_explicit(&sampler->page_tables[0], words[0], memory_order_release);
 }
 
 bool sampler_kernel_walk(const struct sampler *sampler, struct page_walk *walk)
 {
-	const uint64_t tables = atomic_load_explicit(&sampler->page_tables, memory_order_acquire);
-	const uint64_t control = atomic_load_explicit(&sampler->page_tables_control, memory_order_relaxed);
-	const struct guest_regs arm64 = {.processor = GUEST_ARM64,
-	                                 .arm64.tables = {.ttbr1 = tables, .tcr = control, .mmu = true}};
+	const uint64_t first = atomic_load_explicit(&sampler->page_tables[0], memory_order_acquire);
+	const uint64_t words[2] = {first, atomic_load_explicit(&sampler->page_tables[1], memory_order_relaxed)};
+	const struct guest_tables tables = processor_of(sampler->guest->processor)->memory->kernel_load(words);
 
-	if (control != 0)
-		page_walk_init_regs(walk, sampler->guest, &arm64);
-	else
-		page_walk_init(walk, sampler->guest, tables & ~UINT64_C(1), tables & 1);
-	return tables != 0;
+	page_walk_init_tables(walk, sampler->guest, &tables);
+	return first != 0;
 }
 
 /* The tasks that a wait names. */

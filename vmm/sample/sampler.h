@@ -29,10 +29,9 @@ struct sampler {
 	struct vcpu_port port;       /* [v] */
 	struct task_cpu cpu;         /* [v] updated by the samples of a route; without one, watch_hub has its own */
 	struct sampling *sampling;   /* [v] NULL: no session, or the guest has ended */
-	/* [a] Of the kernel itself: CR3, bit 0: with five levels; TTBR1_EL1 on arm64. 0: not known yet */
-	_Atomic uint64_t page_tables;
-	_Atomic uint64_t page_tables_control; /* [a] arm64: TCR_EL1, set before */
-	_Atomic uint64_t stalled_since;       /* [a] CLOCK_MONOTONIC; 0: it counts */
+	/* [a] Of the kernel itself (kernel_store of guest/processor.h); the second is set before. 0: not known yet */
+	_Atomic uint64_t page_tables[2];
+	_Atomic uint64_t stalled_since; /* [a] CLOCK_MONOTONIC; 0: it counts */
 	struct sampler_statistics {
 #define X(name, help) _Atomic uint64_t name;
 		SESSION_STATISTICS(X)

@@ -3,6 +3,9 @@
 
 #include <malloc.h>
 
+#include "guest/orc.h"
+#include "guest/processor.h"
+
 #define NO_ORC "cannot unwind by ORC: "
 
 void session_kernel_init(struct session_kernel *kernel, struct guest *guest)
@@ -197,14 +200,16 @@ static void tables_look(void *data, const struct guest_vcpu *vcpu)
 {
 	struct tables_look *look = data;
 	const gva_t init_task = {look->layout->has_list ? look->layout->list.init_task : 0};
+	struct guest_regs regs = vcpu->regs;
 	uint64_t word;
 
 	if (look->found)
 		return;
 	look->found = kernel_tables_open(look->layout->page_tables, look->guest, &vcpu->regs, &look->walk);
-	if (look->found || look->layout->page_tables.value != 0 || vcpu->regs.processor != GUEST_X86_64)
+	if (look->found || look->layout->page_tables.value != 0)
 		return;
-	page_walk_init(&look->walk, look->guest, vcpu->regs.cr3 & ~CR3_USER_TABLES, vcpu->regs.la57);
+	processor_of(regs.processor)->memory->kernels(look->guest, look->layout->tasks.kernel_tables, &regs);
+	page_walk_init_regs(&look->walk, look->guest, &regs);
 	look->found = page_walk_read_kernel(&look->walk, init_task, &word, sizeof(word));
 }
 

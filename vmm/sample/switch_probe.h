@@ -10,8 +10,8 @@
 /* Embedded by the user, and not changed from switch_probe_add to switch_probe_remove. */
 struct switch_probe {
 	/*
-	 * The vCPU switches from one task to the next; NULL: the task could not be read. CR3 is that of the next task.
-	 * On the vCPU's thread: must not block, allocate or log.
+	 * The vCPU switches from one task to the next; NULL: the task could not be read. The page tables are those of
+	 * the next task. On the vCPU's thread: must not block, allocate or log.
 	 */
 	void (*switched)(struct switch_probe *probe, unsigned vcpu, const struct task_view *view,
 	                 const struct task *previous, const struct task *next);

@@ -3,6 +3,8 @@
 
 #include <vprof/recording.h>
 
+#include "guest/processor.h"
+
 #define SCHEDULER_FRAMES 8u /* at most, between a switch and what waits */
 
 uint8_t wait_state(char letter)
@@ -59,7 +61,7 @@ struct counter_sample wait_sample(const struct task *task, uint8_t state, const 
 {
 	return (struct counter_sample){
 		.in_guest = true,
-		.regs = frame_registers(frame, walk),
+		.regs = processor_of(walk->tables.processor)->frames->registers(frame, walk),
 		.task = task->address,
 		.task_state = state,
 	};

@@ -19,7 +19,7 @@ static void settings_by_memory(struct qemu_guest *qemu, const struct counter_rou
 	if (!config->areas || !qemu_kernel_tables(qemu, config->page_tables, &walk))
 		return;
 	settings->by_memory = 1;
-	settings->kernel_tables = walk.cr3;
+	settings->kernel_tables = walk.tables.cr3;
 	settings->direct_map = cpu_area_direct_map(config->areas, &walk);
 	settings->task_stack = config->areas->task_stack;
 	settings->mm_pgd = config->areas->mm_pgd;

@@ -4,7 +4,8 @@
  * that has no record yet, or has given it up, or never makes one (a leaf), has its return address in X30; its code
  * tells.
  */
-#include "guest/frame.h"
+#include "guest/processor.h"
+#include "lib/symbol/arm64/cfi_arm64.h"
 
 /* Code from the start of a function to the interrupted instruction, and from there on. */
 #define CODE_WORDS 256u
@@ -110,7 +111,7 @@ static uint64_t return_mask(const struct guest_tables_arm64 *tables)
 	return tables->mmu && unused > 8 ? ~(UINT64_MAX >> unused) : 0;
 }
 
-struct frame frame_from_registers_arm64(const struct guest_regs *regs)
+static struct frame from_registers(const struct guest_regs *regs)
 {
 	struct frame frame = {
 		.processor = GUEST_ARM64,
@@ -127,18 +128,27 @@ struct frame frame_from_registers_arm64(const struct guest_regs *regs)
 	return frame;
 }
 
-bool frame_from_switch_arm64(const struct page_walk *memory, uint64_t pc, uint64_t sp, uint64_t fp,
-                             uint64_t fork_return, struct frame *frame)
+/* What cpu_switch_to has saved (struct cpu_context). `fork_return`: ret_from_fork. */
+static bool from_switch(struct page_walk *memory, const struct listed_task *task, uint64_t fork_return,
+                        struct frame *frame)
 {
 	*frame = (struct frame){
 		.processor = GUEST_ARM64,
-		.sp = sp,
-		.bp = fp,
-		.return_mask = return_mask(&memory->arm64),
-		.exact = pc == fork_return,
+		.sp = task->stack_pointer,
+		.bp = task->frame_pointer,
+		.return_mask = return_mask(&memory->tables.arm64),
+		.exact = task->pc == fork_return,
 	};
-	frame->ip = frame_unsigned(frame, pc);
+	frame->ip = frame_unsigned(frame, task->pc);
 	return frame->ip >> 63 != 0;
+}
+
+static struct guest_regs registers(const struct frame *frame, const struct page_walk *memory)
+{
+	return (struct guest_regs){
+		.processor = GUEST_ARM64,
+		.valid = true,
+		.arm64 = {.pc = frame->ip, .sp = frame->sp, .fp = frame->bp, .el = 1, .tables = memory->tables.arm64}};
 }
 
 static void frame_return_to(struct frame *frame, uint64_t ip, uint64_t fp)
@@ -203,8 +213,8 @@ static bool frame_from_entry(struct page_walk *memory, struct frame *frame, uint
 	return true;
 }
 
-enum step unwind_frame_record_step(struct page_walk *memory, struct frame *frame, uint32_t entry_record,
-                                   enum unwind_end *end)
+/* `entry_record`: where the kernel's struct pt_regs has one; 0: not known, and the chain ends in the kernel. */
+static enum step record_step(struct page_walk *memory, struct frame *frame, uint32_t entry_record, enum unwind_end *end)
 {
 	struct {
 		uint64_t fp, lr;
@@ -237,3 +247,31 @@ enum step unwind_frame_record_step(struct page_walk *memory, struct frame *frame
 	frame_return_to(frame, ip, record.fp);
 	return STEP_MORE;
 }
+
+static enum step kernel_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+                             enum unwind_end *end)
+{
+	return record_step(memory, frame, config->entry_record, end);
+}
+
+static enum step user_step(const struct user_code *code G_GNUC_UNUSED, struct page_walk *memory, struct frame *frame,
+                           enum unwind_end *end)
+{
+	return record_step(memory, frame, 0, end);
+}
+
+/* The link register leads on (record_step). */
+static bool leave(struct guest *guest G_GNUC_UNUSED, struct guest_regs *regs G_GNUC_UNUSED)
+{
+	return false;
+}
+
+const struct processor_frames frames_arm64 = {
+	.cfi = &cfi_arm64,
+	.from_registers = from_registers,
+	.registers = registers,
+	.kernel_step = kernel_step,
+	.user_step = user_step,
+	.leave = leave,
+	.from_switch = from_switch,
+};

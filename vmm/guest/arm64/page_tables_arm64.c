@@ -3,7 +3,7 @@
  * The stage 1 translation of EL1 and EL0 (Arm ARM, D8.2 and D8.3), of addresses of 52 bits at most: the lower half of
  * the address space by TTBR0_EL1, the upper by TTBR1_EL1.
  */
-#include "guest/page_walk.h"
+#include "guest/processor.h"
 
 /* TCR_EL1 (Arm ARM, D19.2): one half is the other's, 16 bits further up, but for the granule's code. */
 #define TCR_SIZE(tcr, high) ((tcr) >> ((high) ? 16 : 0) & 63)
@@ -98,19 +98,73 @@ static bool walk_half(const struct page_walk *walk, const struct half *half, uin
 	return false;
 }
 
-bool page_tables_arm64(const struct page_walk *walk, gva_t from, struct page_leaf *leaf)
+static bool leaf_find(const struct page_walk *walk, gva_t from, struct page_leaf *leaf)
 {
 	const bool high = from.value >> 63 != 0;
 	struct half half;
 
-	if (!walk->arm64.mmu) {
+	if (!walk->tables.arm64.mmu) {
 		const uint64_t page = from.value & ~(PHYSICAL_PAGE - 1);
 
 		*leaf = (struct page_leaf){page, page, PHYSICAL_PAGE, true, true};
 		return true;
 	}
-	if (!half_of(&walk->arm64, high, &half) ||
+	if (!half_of(&walk->tables.arm64, high, &half) ||
 	    from.value >> half.address_bits != (high ? UINT64_MAX >> half.address_bits : 0))
 		return false;
 	return walk_half(walk, &half, from.value, leaf);
 }
+
+static void enter(struct page_walk *walk, gpa_t root)
+{
+	walk->tables.arm64.ttbr0 = root.value;
+}
+
+/* The kernel's are in its image (arch/arm64/kernel/entry.S, tramp_map_kernel). */
+static bool kernels(const struct guest *guest, uint64_t linked, struct guest_regs *regs)
+{
+	const struct image_start *start = &guest->start;
+	const uint64_t from_start = linked - start->gva;
+
+	if (from_start >= start->bytes)
+		return false;
+	regs->arm64.tables.ttbr1 = start->gpa + from_start;
+	return true;
+}
+
+/* The kernel's half has tables of its own, which are the same in all processes. */
+static bool kernel_open(gva_t page_tables, struct guest *guest, const struct guest_regs *regs, struct page_walk *walk)
+{
+	gpa_t tables;
+
+	page_walk_init_regs(walk, guest, regs);
+	return page_tables.value != 0 && page_walk_translate(walk, page_tables, &tables);
+}
+
+static bool kernel_store(struct page_walk *walk, gva_t page_tables G_GNUC_UNUSED, uint64_t words[2])
+{
+	words[0] = walk->tables.arm64.ttbr1;
+	words[1] = walk->tables.arm64.tcr;
+	return true;
+}
+
+static struct guest_tables kernel_load(const uint64_t words[2])
+{
+	return (struct guest_tables){.processor = GUEST_ARM64,
+	                             .arm64 = {.ttbr1 = words[0], .tcr = words[1], .mmu = true}};
+}
+
+static uint64_t process_root(const struct guest_tables *tables)
+{
+	return tables->arm64.ttbr0 & TTBR_ADDRESS;
+}
+
+const struct processor_memory memory_arm64 = {
+	.leaf = leaf_find,
+	.enter = enter,
+	.kernels = kernels,
+	.kernel_open = kernel_open,
+	.kernel_store = kernel_store,
+	.kernel_load = kernel_load,
+	.process_root = process_root,
+};

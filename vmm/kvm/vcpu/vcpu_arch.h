@@ -39,7 +39,7 @@ void vcpu_arch_reset(struct vcpu *vcpu);
 /* The state in which it failed, for the report. */
 struct vcpu_state {
 	char *text;          /* registers, several lines; the caller's */
-	const char *ip_name; /* "RIP" */
+	const char *ip_name; /* x86-64: "RIP" */
 	uint64_t ip;
 	bool past; /* as they were at the exit before */
 };

@@ -12,7 +12,7 @@
 #include "lib/symbol/symtab.h"
 #include "lib/symbol/user_symbols.h"
 
-#define RESOLVER_REAL_MODE "[real mode]" /* the module of what ran before the kernel had set CR0.PE */
+#define RESOLVER_REAL_MODE "[real mode]" /* of x86-64: the module of what ran before the kernel had set CR0.PE */
 
 /* The strings are printable (lib/record/text.h) and live as long as the resolver. */
 struct place {

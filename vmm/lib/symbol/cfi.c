@@ -110,15 +110,15 @@ static struct cfi_cell cell_of(uint8_t target, const struct cfi_rule *rule)
 /* What goes without saying. */
 static bool is_cfa(uint8_t target, const struct cfi_rule *rule)
 {
-	return target == CFI_RSP && rule->how == CFI_VALUE && rule->base == CFI_CFA && rule->offset == 0 &&
+	return target == CFI_SP && rule->how == CFI_VALUE && rule->base == CFI_CFA && rule->offset == 0 &&
 	       rule->add == 0;
 }
 
 static uint32_t state_add(struct maker *maker, const struct cfi_state *state, bool signal)
 {
-	static const struct cfi_rule in_link_register = {.how = CFI_VALUE, .base = CFI_ARM64_X30};
+	static const struct cfi_rule in_link_register = {.how = CFI_VALUE, .base = CFI_RETURN};
 	struct cfi_cell cells[CFI_CELLS_MAX] = {cell_of(CFI_CFA, &state->cfa)};
-	const bool returns = state->registers[CFI_RIP].how != CFI_SAME;
+	const bool returns = state->registers[CFI_RETURN].how != CFI_SAME;
 	unsigned n = 1;
 
 	if (!state->known || state->cfa.how < CFI_VALUE || (!returns && !maker->cie.arch->links))
@@ -127,7 +127,7 @@ static uint32_t state_add(struct maker *maker, const struct cfi_state *state, bo
 		if (state->registers[i].how != CFI_SAME && !is_cfa(i, &state->registers[i]))
 			cells[n++] = cell_of(i, &state->registers[i]);
 	if (!returns)
-		cells[n++] = cell_of(CFI_ARM64_X30, &in_link_register);
+		cells[n++] = cell_of(CFI_RETURN, &in_link_register);
 	cells[0].target = signal ? CFI_CFA_SIGNAL : CFI_CFA;
 	cells[0].count = (uint8_t)n;
 	return cells_add(maker, cells, n);
@@ -300,7 +300,7 @@ static bool cie_take(struct cfi_cie *cie, const struct cfi_arch *arch, struct cf
 	if (cursor->span.n > CIE_BYTES_MAX || !cie_fields_take(cie, cursor))
 		return false;
 	/* The stack pointer of the caller is the CFA, unless a rule says otherwise. */
-	cie->initial.registers[CFI_RSP] = (struct cfi_rule){.how = CFI_VALUE, .base = CFI_CFA};
+	cie->initial.registers[CFI_SP] = (struct cfi_rule){.how = CFI_VALUE, .base = CFI_CFA};
 	return cfi_program_start(cie, (struct span){cursor->span.data + cursor->at, cursor->span.n - cursor->at});
 }
 

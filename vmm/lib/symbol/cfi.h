@@ -17,33 +17,18 @@
 
 #include "lib/symbol/image.h"
 
-/* Registers by their DWARF numbers (x86-64 psABI, figure 3.36; for arm64: DWARF for the Arm 64-bit Architecture, 4.1).
+/*
+ * Registers: on x86-64 all by their DWARF numbers (x86/cfi_x86.h); on arm64 those that lead to the caller have the
+ * places of their likes, and the others have no rules (arm64/cfi_arm64.h).
  */
 enum cfi_register {
-	CFI_RAX,
-	CFI_RDX,
-	CFI_RCX,
-	CFI_RBX,
-	CFI_RSI,
-	CFI_RDI,
-	CFI_RBP,
-	CFI_RSP,
-	CFI_R8,
-	CFI_R9,
-	CFI_R10,
-	CFI_R11,
-	CFI_R12,
-	CFI_R13,
-	CFI_R14,
-	CFI_R15,
-	CFI_RIP, /* the return address */
+	CFI_FP = 6, /* the frame pointer */
+	CFI_SP = 7, /* the stack pointer */
+	CFI_RETURN =
+		16, /* the return address; arm64: the link register, which has it until the function calls another */
 	CFI_REGISTERS,
 	CFI_CFA,        /* the canonical frame address: the stack pointer of the caller */
 	CFI_CFA_SIGNAL, /* the same, where the caller was interrupted and did not make a call */
-	/* On arm64, those that lead to the caller have the places of their likes; the others have no rules. */
-	CFI_ARM64_X29 = CFI_RBP,
-	CFI_ARM64_SP = CFI_RSP,
-	CFI_ARM64_X30 = CFI_RIP, /* the link register: the return address, until the function calls another */
 };
 
 /* What a walk has to know of an architecture's registers. */
@@ -51,6 +36,8 @@ struct cfi_arch {
 	uint8_t return_address; /* its DWARF number */
 	bool links;             /* that is a register, and without a rule it has the return address */
 	uint32_t preserved;     /* a bit for each that a call leaves alone */
+	/* The place of a register by its DWARF number; CFI_REGISTERS and more: it has no rules. */
+	uint64_t (*place)(uint64_t dwarf);
 };
 extern const struct cfi_arch cfi_x86_64, cfi_arm64;
 

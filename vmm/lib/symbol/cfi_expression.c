@@ -85,7 +85,7 @@ struct evaluation {
 
 static bool push(struct evaluation *evaluation, uint8_t how, uint64_t base, int64_t offset)
 {
-	if (evaluation->n == VALUES_MAX || base >= CFI_RIP || offset != (int32_t)offset)
+	if (evaluation->n == VALUES_MAX || base >= CFI_RETURN || offset != (int32_t)offset)
 		return false;
 	evaluation->values[evaluation->n++] =
 		(struct cfi_rule){.how = how, .base = (uint8_t)base, .offset = (int32_t)offset};
@@ -184,19 +184,19 @@ bool cfi_expression(struct span expression, struct cfi_rule *rule)
 	return true;
 }
 
-/* As GNU ld writes it (elf_x86_64_eh_frame_plt in bfd/elf64-x86-64.c): rsp + 8 + ((rip & 15) >= 11) * 8. */
+/* As GNU ld writes it (elf_x86_64_eh_frame_plt in bfd/elf64-x86-64.c): sp + 8 + ((ip & 15) >= 11) * 8. */
 bool cfi_expression_plt(struct span expression, struct cfi_plt *plt)
 {
 	struct cfi_cursor cursor = {.span = expression};
-	bool is_rsp = cfi_fixed(&cursor, 1) == OP_BREG0 + CFI_RSP;
+	bool is_stack = cfi_fixed(&cursor, 1) == OP_BREG0 + CFI_SP;
 	int64_t offset = cfi_sleb(&cursor);
-	bool is_place = cfi_fixed(&cursor, 1) == OP_BREG0 + CFI_RIP && cfi_sleb(&cursor) == 0 &&
+	bool is_place = cfi_fixed(&cursor, 1) == OP_BREG0 + CFI_RETURN && cfi_sleb(&cursor) == 0 &&
 	                cfi_fixed(&cursor, 1) == OP_LIT0 + 15 && cfi_fixed(&cursor, 1) == OP_AND;
 	uint64_t pushed = cfi_fixed(&cursor, 1) - OP_LIT0;
 	bool is_word = cfi_fixed(&cursor, 1) == OP_GE && cfi_fixed(&cursor, 1) == OP_LIT0 + 3 &&
 	               cfi_fixed(&cursor, 1) == OP_SHL && cfi_fixed(&cursor, 1) == OP_PLUS;
 
-	if (cursor.failed || cursor.at != expression.n || !is_rsp || !is_place || !is_word || pushed > 15 ||
+	if (cursor.failed || cursor.at != expression.n || !is_stack || !is_place || !is_word || pushed > 15 ||
 	    offset != (int8_t)offset)
 		return false;
 	*plt = (struct cfi_plt){(int32_t)offset, (uint8_t)pushed};

@@ -64,7 +64,7 @@ struct cfi_rule {
  */
 bool cfi_expression(struct span expression, struct cfi_rule *rule);
 
-/* The CFA in an entry of the procedure linkage table: rsp + offset, and a word more from byte `pushed` of 16 on. */
+/* The CFA in an entry of the procedure linkage table: sp + offset, and a word more from byte `pushed` of 16 on. */
 struct cfi_plt {
 	int32_t offset;
 	uint8_t pushed;

@@ -29,8 +29,8 @@ enum {
 	CFA_VAL_OFFSET_SF = 0x15,
 	CFA_VAL_EXPRESSION = 0x16,
 	CFA_GNU_ARGS_SIZE = 0x2e,
-	CFA_AARCH64_NEGATE_RA_STATE = 0x2d, /* return addresses are signed from here on, or no longer */
-	CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
+	CFA_NEGATE_RA_STATE = 0x2d, /* return addresses are signed from here on, or no longer */
+	CFA_NEGATE_RA_STATE_WITH_PC = 0x2c,
 	/* With an operand in the lower six bits. */
 	CFA_ADVANCE_LOC = 0x40,
 	CFA_OFFSET = 0x80,
@@ -72,21 +72,9 @@ static bool advance(struct runner *runner, uint64_t units)
 	       !__builtin_add_overflow(runner->location, bytes, &location) && advance_to(runner, location);
 }
 
-/* CFI_REGISTERS: a register without rules. */
 static uint64_t register_of(const struct runner *runner, uint64_t dwarf)
 {
-	if (!runner->cie->arch->links)
-		return dwarf;
-	switch (dwarf) {
-	case 29:
-		return CFI_ARM64_X29;
-	case 30:
-		return CFI_ARM64_X30;
-	case 31:
-		return CFI_ARM64_SP;
-	default:
-		return CFI_REGISTERS;
-	}
+	return runner->cie->arch->place(dwarf);
 }
 
 static uint64_t register_take(struct runner *runner)
@@ -164,7 +152,7 @@ static void rule_restore(struct runner *runner, uint64_t target)
 
 static void cfa_set(struct runner *runner, uint64_t base, int64_t offset)
 {
-	if (base >= CFI_RIP || offset != (int32_t)offset) {
+	if (base >= CFI_RETURN || offset != (int32_t)offset) {
 		give_up(runner);
 		return;
 	}
@@ -202,7 +190,7 @@ static void cfa_set_expression(struct runner *runner)
 	state->is_plt = cfi_expression_plt(expression, &state->plt);
 	state->known = state->is_plt || cfi_expression(expression, &state->cfa);
 	if (state->is_plt)
-		state->cfa = (struct cfi_rule){.how = CFI_VALUE, .base = CFI_RSP, .offset = state->plt.offset};
+		state->cfa = (struct cfi_rule){.how = CFI_VALUE, .base = CFI_SP, .offset = state->plt.offset};
 }
 
 static bool state_remember(struct runner *runner)
@@ -304,8 +292,8 @@ static bool extended(struct runner *runner, uint8_t operation)
 	case CFA_GNU_ARGS_SIZE: /* of exceptions, not of a walk */
 		cfi_uleb(cursor);
 		return true;
-	case CFA_AARCH64_NEGATE_RA_STATE: /* a walk takes signatures off anyway */
-	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
+	case CFA_NEGATE_RA_STATE: /* a walk takes signatures off anyway */
+	case CFA_NEGATE_RA_STATE_WITH_PC:
 		return runner->cie->arch->links;
 	default:
 		return false;

@@ -4,12 +4,6 @@
 
 #include "lib/symbol/cfi_priv.h"
 
-const struct cfi_arch cfi_x86_64 = {
-	.return_address = CFI_RIP,
-	.preserved = 1u << CFI_RBX | 1u << CFI_RBP | 1u << CFI_R12 | 1u << CFI_R13 | 1u << CFI_R14 | 1u << CFI_R15,
-};
-const struct cfi_arch cfi_arm64 = {.return_address = 30, .links = true, .preserved = 1u << CFI_ARM64_X29};
-
 static bool cell_fits(const struct cfi_cell *cell)
 {
 	return cell->target < CFI_REGISTERS && cell->how <= CFI_MEMORY &&
@@ -25,7 +19,7 @@ static bool row_fits(const struct cfi_table *table, const struct cfi_row *row)
 	const struct cfi_cell *cfa = &table->cells[row->cells];
 
 	if ((cfa->target != CFI_CFA && cfa->target != CFI_CFA_SIGNAL) ||
-	    (cfa->how != CFI_VALUE && cfa->how != CFI_MEMORY) || cfa->base >= CFI_RIP || cfa->count == 0 ||
+	    (cfa->how != CFI_VALUE && cfa->how != CFI_MEMORY) || cfa->base >= CFI_RETURN || cfa->count == 0 ||
 	    cfa->count > CFI_CELLS_MAX || cfa->count > table->n_cells - row->cells)
 		return false;
 	for (unsigned i = 1; i < cfa->count; i++)

@@ -65,11 +65,11 @@ bool image_fail(const struct image *image, GError **error, enum image_error code
 enum image_copy_part { IMAGE_COPY_ALL, IMAGE_COPY_LOADED, IMAGE_COPY_DEBUG };
 int image_copy(int fd, enum image_copy_part part, GError **error);
 
-/* image_bzimage.c. `file` is a bzImage: sets elf, setup_header, compression and release. */
+/* x86/image_bzimage.c. `file` is a bzImage: sets elf, setup_header, compression and release. */
 bool image_is_bzimage_file(struct span file);
 bool image_unpack_bzimage(struct image *image, GError **error);
 
-/* image_boot.c. Boot images for arm64: packed in a program for EFI, or plain, whose header is in image->bytes. */
+/* arm64/image_boot.c. Boot images for arm64: packed in a program for EFI, or plain, whose header is in image->bytes. */
 bool image_is_zboot_file(struct span file);
 bool image_unpack_zboot(struct image *image, GError **error);
 bool image_is_gzip_file(struct span file);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "guest/x86/page_tables_x86.h"
 #include "kvm/vcpu/x86/vcpu_x86.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 /* The instruction behind a patch, executed on the registers of the vCPU. */
 #include <string.h>
 
-#include "guest/instruction.h"
 #include "guest/page_walk.h"
+#include "guest/x86/instruction.h"
 #include "kvm/host/memory.h"
 #include "kvm/vcpu/patch.h"
 #include "kvm/vcpu/vcpu_machine.h"

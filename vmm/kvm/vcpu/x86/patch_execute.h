@@ -8,7 +8,7 @@
 
 #include <linux/kvm.h>
 
-#include "guest/interpreter.h"
+#include "guest/x86/interpreter.h"
 
 struct patch_execution {
 	struct kvm_regs regs;           /* in: before the instruction; out: behind it */

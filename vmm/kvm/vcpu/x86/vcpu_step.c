@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "guest/page_walk.h"
+#include "guest/x86/page_tables_x86.h"
 #include "kvm/vcpu/vcpu_machine.h"
 
 bool vcpu_arch_step(struct vcpu *vcpu, struct guest_stepper *stepper)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "guest/orc.h"
+#include "guest/x86/orc_entry.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -291,4 +291,60 @@ const struct orc_entry *orc_find(const struct orc *orc, uint64_t address)
 struct orc_entry orc_decode(const struct orc *orc, const uint8_t bytes[ORC_ENTRY_BYTES])
 {
 	return entry_decode(orc->version, entry_raw(bytes, 0));
+}
+
+/* ---- tables of modules ---- */
+
+/* Each slot holds the distance from itself to its code. */
+static bool orc_slot_read(const struct module *module, struct page_walk *walk, uint32_t i, uint64_t *address)
+{
+	uint64_t slot = module->orc_ips + i * sizeof(int32_t);
+	int32_t distance;
+
+	if (!page_walk_read_kernel(walk, (gva_t){slot}, &distance, sizeof(distance)))
+		return false;
+	*address = slot + (uint64_t)(int64_t)distance;
+	return true;
+}
+
+static bool module_entry_find(const struct module *module, const struct orc *orc, struct page_walk *walk,
+                              uint64_t address, struct orc_entry *entry)
+{
+	uint32_t low = 0, high = module->orc_n;
+	uint8_t bytes[ORC_ENTRY_BYTES];
+	uint64_t start;
+
+	/* The kernel has sorted it (unwind_module_init). `low`: how many entries begin at or before the address. */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (!orc_slot_read(module, walk, middle, &start))
+			return false;
+		if (start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 ||
+	    !page_walk_read_kernel(walk, (gva_t){module->orc_entries + (uint64_t)(low - 1) * ORC_ENTRY_BYTES}, bytes,
+	                           sizeof(bytes)))
+		return false;
+	*entry = orc_decode(orc, bytes);
+	return true;
+}
+
+bool module_orc_find(const struct module_table *table, const struct orc *orc, struct page_walk *walk, uint64_t address,
+                     struct orc_entry *entry)
+{
+	const struct module_range *range = module_table_find(table, address);
+	const struct snapshot *snapshot = walk->snapshot;
+
+	if (!range)
+		return false;
+	/* A snapshot has stacks. The table is the same for as long as its module is there. */
+	walk->snapshot = NULL;
+	bool found = module_entry_find(&table->modules[range->module], orc, walk, address, entry);
+
+	walk->snapshot = snapshot;
+	return found;
 }

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "guest/frame.h"
+#include "guest/x86/frame_x86.h"
 
 #define ENCODED_PT_REGS 1u
 /* Code from the start of a function to the interrupted instruction; the copy functions of the kernel have 600 bytes. */
@@ -89,13 +89,6 @@ static bool step_without_frame(struct page_walk *memory, struct frame *frame)
 		return false;
 	frame_return(frame, ip, at + sizeof(ip), frame->bp);
 	return true;
-}
-
-bool frame_is_mapped(struct page_walk *memory, uint64_t ip)
-{
-	gpa_t gpa;
-
-	return memory->snapshot || page_walk_translate(memory, (gva_t){ip}, &gpa);
 }
 
 enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *frame, enum unwind_end *end)

@@ -4,8 +4,8 @@
  * itself, tables say that (call_sites.h). The calls of a module are read in its code, and what its functions are is not
  * known.
  */
-#ifndef VPROF_GUEST_CODE_PLACE_H
-#define VPROF_GUEST_CODE_PLACE_H
+#ifndef VPROF_GUEST_X86_CODE_PLACE_H
+#define VPROF_GUEST_X86_CODE_PLACE_H
 
 #include "guest/call_sites.h"
 #include "guest/unwind.h"

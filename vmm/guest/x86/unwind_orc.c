@@ -2,7 +2,8 @@
 /* One step by ORC; the rules are those of unwind_next_frame in arch/x86/kernel/unwind_orc.c. */
 #include <string.h>
 
-#include "guest/frame.h"
+#include "guest/x86/frame_x86.h"
+#include "lib/symbol/x86/cfi_x86.h"
 
 #define STACK_BYTES (UINT64_C(32) << 10) /* of a thread or an interrupt: 16 KiB, with KASAN 32 */
 
@@ -36,8 +37,9 @@ static bool stack_pointer(const struct orc_entry *entry, struct page_walk *memor
                           uint64_t *sp, enum unwind_end *end)
 {
 	const uint64_t scratch[] = {
-		[ORC_REG_AX] = frame->ax,   [ORC_REG_DX] = frame->dx,   [ORC_REG_DI] = frame->di,
-		[ORC_REG_R10] = frame->r10, [ORC_REG_R13] = frame->r13,
+		[ORC_REG_AX] = frame->registers[CFI_RAX],  [ORC_REG_DX] = frame->registers[CFI_RDX],
+		[ORC_REG_DI] = frame->registers[CFI_RDI],  [ORC_REG_R10] = frame->registers[CFI_R10],
+		[ORC_REG_R13] = frame->registers[CFI_R13],
 	};
 
 	*end = UNWIND_UNREADABLE;

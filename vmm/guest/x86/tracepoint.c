@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "guest/instruction.h"
-#include "guest/interpreter.h"
 #include "guest/page_walk.h"
 #include "guest/types.h"
+#include "guest/x86/instruction.h"
+#include "guest/x86/interpreter.h"
 
 G_DEFINE_QUARK(vprof_tracepoint_error, tracepoint_error)
 

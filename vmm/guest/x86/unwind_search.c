@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "guest/unwind_search.h"
 
-#include "guest/code_place.h"
+#include "guest/x86/code_place.h"
+#include "guest/x86/frame_x86.h"
 
 #define FRAMES_MAX 96u
 #define STACK_BYTES (UINT64_C(16) << 10)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "guest/code_place.h"
+#include "guest/x86/code_place.h"
 
 #include <string.h>
 
-#include "guest/instruction.h"
+#include "guest/x86/instruction.h"
 
 #define CALL_BYTES 5u                             /* CALL rel32 */
 #define CALL_BYTES_MAX 7u                         /* by a pointer in a table: opcode, ModRM, SIB, disp32 */

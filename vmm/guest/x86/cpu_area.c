@@ -83,5 +83,5 @@ uint64_t cpu_area_direct_map(const struct cpu_area_layout *layout, struct page_w
 
 	if (layout->direct_map != 0 && page_walk_read_kernel(walk, (gva_t){layout->direct_map}, &start, sizeof(start)))
 		return start;
-	return walk->la57 ? DIRECT_MAP_5_LEVELS : DIRECT_MAP_4_LEVELS;
+	return walk->tables.la57 ? DIRECT_MAP_5_LEVELS : DIRECT_MAP_4_LEVELS;
 }

@@ -4,8 +4,8 @@
  * stays in the interpreter. For the short pieces of code in which Linux loads the arguments of a trace point: moves,
  * arithmetic and jumps of 64-bit code without vectors, strings, and division. No lock, no allocation.
  */
-#ifndef VPROF_GUEST_INTERPRETER_H
-#define VPROF_GUEST_INTERPRETER_H
+#ifndef VPROF_GUEST_X86_INTERPRETER_H
+#define VPROF_GUEST_X86_INTERPRETER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "guest/frame.h"
+#include "guest/x86/frame_x86.h"
 
 #include <stddef.h>
+
+#include "guest/processor.h"
+#include "lib/symbol/x86/cfi_x86.h"
 
 /* struct pt_regs of x86-64 (arch/x86/include/asm/ptrace.h), as the kernel saves it on its stacks. */
 struct kernel_pt_regs {
@@ -43,11 +46,6 @@ struct frame frame_from_registers(const struct guest_regs *regs)
 		.ip = regs->rip,
 		.sp = regs->rsp,
 		.bp = regs->rbp,
-		.ax = regs->rax,
-		.dx = regs->rdx,
-		.di = regs->rdi,
-		.r10 = regs->r10,
-		.r13 = regs->r13,
 		.scratch = true,
 		.exact = true,
 		.user = regs->cpl == 3,
@@ -85,11 +83,6 @@ bool frame_from_pt_regs(struct page_walk *memory, uint64_t at, struct frame *fra
 		return false;
 	frame_from_hardware(&regs, at + PT_REGS_HARDWARE_OFFSET, frame);
 	frame->bp = regs.bp;
-	frame->ax = regs.ax;
-	frame->dx = regs.dx;
-	frame->di = regs.di;
-	frame->r10 = regs.r10;
-	frame->r13 = regs.r13;
 	frame->scratch = true;
 	frame->registers[CFI_RAX] = regs.ax;
 	frame->registers[CFI_RDX] = regs.dx;
@@ -128,32 +121,59 @@ struct switch_frame {
 	uint64_t r15, r14, r13, r12, bx, bp, ip;
 };
 
-bool frame_from_switch(struct page_walk *memory, uint64_t stack_pointer, uint64_t fork_return, struct frame *frame)
+/* What __switch_to_asm has left at the saved stack pointer. `fork_return`: ret_from_fork_asm. */
+static bool from_switch(struct page_walk *memory, const struct listed_task *task, uint64_t fork_return,
+                        struct frame *frame)
 {
 	struct switch_frame saved;
 
-	if (!page_walk_read_kernel(memory, (gva_t){stack_pointer}, &saved, sizeof(saved)) || saved.ip >> 63 == 0)
+	if (!page_walk_read_kernel(memory, (gva_t){task->stack_pointer}, &saved, sizeof(saved)) || saved.ip >> 63 == 0)
 		return false;
 	*frame = (struct frame){
 		.ip = saved.ip,
-		.sp = stack_pointer + sizeof(saved),
+		.sp = task->stack_pointer + sizeof(saved),
 		.bp = saved.bp,
 		.exact = saved.ip == fork_return,
 	};
 	return true;
 }
 
-struct guest_regs frame_registers(const struct frame *frame, const struct page_walk *memory)
+static struct guest_regs registers(const struct frame *frame, const struct page_walk *memory)
 {
-	if (memory->processor == GUEST_ARM64)
-		return (struct guest_regs){
-			.processor = GUEST_ARM64,
-			.valid = true,
-			.arm64 = {.pc = frame->ip, .sp = frame->sp, .fp = frame->bp, .el = 1, .tables = memory->arm64}};
 	return (struct guest_regs){.rip = frame->ip,
 	                           .rsp = frame->sp,
 	                           .rbp = frame->bp,
-	                           .cr3 = memory->cr3,
-	                           .la57 = memory->la57,
+	                           .cr3 = memory->tables.cr3,
+	                           .la57 = memory->tables.la57,
 	                           .valid = true};
 }
+
+static enum step kernel_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+                             enum unwind_end *end)
+{
+	return config->orc ? unwind_orc_step(config->orc, config->modules, memory, frame, end)
+	                   : unwind_frame_pointer_step(memory, frame, end);
+}
+
+static bool leave(struct guest *guest, struct guest_regs *regs)
+{
+	struct page_walk walk;
+	uint64_t ip;
+
+	page_walk_init_regs(&walk, guest, regs);
+	if (!page_walk_read(&walk, (gva_t){regs->rsp}, &ip, sizeof(ip)))
+		return false;
+	regs->rip = ip;
+	regs->rsp += sizeof(ip);
+	return true;
+}
+
+const struct processor_frames frames_x86 = {
+	.cfi = &cfi_x86_64,
+	.from_registers = frame_from_registers,
+	.registers = registers,
+	.kernel_step = kernel_step,
+	.user_step = unwind_start_step,
+	.leave = leave,
+	.from_switch = from_switch,
+};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "guest/interpreter.h"
+#include "guest/x86/interpreter.h"
 
 #include <glib.h>
 #include <string.h>
 
-#include "guest/instruction.h"
+#include "guest/x86/instruction.h"
 
 /* RFLAGS (SDM Vol. 1, 3.4.3.1) */
 #define FLAG_CF UINT64_C(0x1)

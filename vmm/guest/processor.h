@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a guest has in a way of its processor. x86/ and arm64/ each have all of it, and both are in every build: what is
+ * in the other files of this room, and above it, asks these tables. No lock and no allocation, but where a call says
+ * that it loads or finds something.
+ */
+#ifndef VPROF_GUEST_PROCESSOR_H
+#define VPROF_GUEST_PROCESSOR_H
+
+#include "guest/gprs.h"
+#include "guest/kernel.h"
+#include "guest/unwind.h"
+
+struct processor_memory {
+	/* page_walk_leaf */
+	bool (*leaf)(const struct page_walk *walk, gva_t from, struct page_leaf *leaf);
+	/* The address space becomes that of the process with its tables at `root`, with the kernel's part. */
+	void (*enter)(struct page_walk *walk, gpa_t root);
+	/*
+	 * With page table isolation, the tables of user mode lack the kernel: they become those that have it. `linked`:
+	 * where the kernel's are linked; 0: not known. False: there are no others.
+	 */
+	bool (*kernels)(const struct guest *guest, uint64_t linked, struct guest_regs *regs);
+	/* kernel_tables_open */
+	bool (*kernel_open)(gva_t page_tables, struct guest *guest, const struct guest_regs *regs,
+	                    struct page_walk *walk);
+	/* The kernel's tables, as those of the walk lead to them, in two words, and back. False: they do not. */
+	bool (*kernel_store)(struct page_walk *walk, gva_t page_tables, uint64_t words[2]);
+	struct guest_tables (*kernel_load)(const uint64_t words[2]);
+	/* The address of the top-level table of a process; where it has two, the same by either. */
+	uint64_t (*process_root)(const struct guest_tables *tables);
+};
+
+struct processor_frames {
+	const struct cfi_arch *cfi;
+	/* The frame that the vCPU is in, and as far as they are known, the registers of a frame of the kernel. */
+	struct frame (*from_registers)(const struct guest_regs *regs);
+	struct guest_regs (*registers)(const struct frame *frame, const struct page_walk *memory);
+	/* unwind_step, in the kernel; in user space, without call frame information */
+	enum step (*kernel_step)(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+	                         enum unwind_end *end);
+	enum step (*user_step)(const struct user_code *code, struct page_walk *memory, struct frame *frame,
+	                       enum unwind_end *end);
+	/*
+	 * At the first instruction of a kernel's function: the ip and the stack pointer become those behind its return.
+	 * False: they cannot be read, or a step from there on needs no help.
+	 */
+	bool (*leave)(struct guest *guest, struct guest_regs *regs);
+	/* listed_task_frame */
+	bool (*from_switch)(struct page_walk *memory, const struct listed_task *task, uint64_t fork_return,
+	                    struct frame *frame);
+};
+
+struct processor_gprs {
+	const char *const *names;
+	unsigned n;
+	const char *all; /* guest_gpr_names */
+	uint64_t (*value)(const struct guest_gprs *gprs, unsigned n);
+	uint64_t (*argument)(const struct guest_gprs *gprs, unsigned n);
+	uint64_t (*result)(const struct guest_gprs *gprs);
+	uint64_t (*stack)(const struct guest_gprs *gprs);
+	/* What user space had in its registers, from the struct pt_regs at `at`. */
+	bool (*call_read)(struct page_walk *walk, uint64_t at, struct guest_call *call);
+	/* The same of a task that is in futex(2), by the end of its stack. NULL: not known. */
+	bool (*futex_read)(struct page_walk *walk, uint64_t stack_end, struct guest_call *call);
+};
+
+struct processor_kernel {
+	/* Of the layouts, what each processor has under names of its own. Errors: TASK_ERROR, TYPES_ERROR. */
+	bool (*tasks_load)(struct task_layout *layout, const struct symtab *symtab, const struct types *types,
+	                   GError **error);
+	void (*load)(struct kernel_layout *layout, const struct symtab *symtab, const struct types *types);
+};
+
+/* What an instruction does, as far as a search for a function's ends has to know. */
+enum processor_flow { FLOW_ON, FLOW_RETURN, FLOW_JUMP, FLOW_JUMP_THROUGH };
+
+struct processor_code {
+	unsigned alignment; /* of instructions; 1: they have any length */
+	unsigned length_max;
+	/* Of the instruction at the begin of `n` bytes; 0: there is none. */
+	size_t (*length)(const uint8_t *code, size_t n);
+	/* Of an instruction of `n` bytes at `at`. *target: where FLOW_JUMP may lead. */
+	enum processor_flow (*flow)(const uint8_t *code, size_t n, uint64_t at, uint64_t *target);
+	/* Why no instruction begins `distance` bytes into `n` bytes of code; NULL: one does. */
+	const char *(*why_no_boundary)(const uint8_t *code, size_t n, size_t distance);
+	/*
+	 * The instructions for ftrace at a function's begin, `entry`, with these `n` bytes: their distance and how many
+	 * bytes they have. `fentry`: the address of __fentry__; 0: there is none. False: it has none.
+	 */
+	bool (*ftrace_find)(const uint8_t *code, size_t n, uint64_t entry, uint64_t fentry, size_t *at, size_t *bytes);
+};
+
+struct processor {
+	enum arch arch; /* of its images */
+	const struct processor_memory *memory;
+	const struct processor_frames *frames;
+	const struct processor_gprs *gprs;
+	const struct processor_kernel *kernel;
+	const struct processor_code *code;
+};
+extern const struct processor processor_x86, processor_arm64;
+extern const struct processor_memory memory_x86, memory_arm64;
+extern const struct processor_frames frames_x86, frames_arm64;
+extern const struct processor_gprs gprs_x86, gprs_arm64;
+extern const struct processor_kernel kernel_x86, kernel_arm64;
+extern const struct processor_code code_x86, code_arm64;
+
+static inline const struct processor *processor_of(enum guest_processor processor)
+{
+	return processor == GUEST_ARM64 ? &processor_arm64 : &processor_x86;
+}
+
+/* That an image is for. */
+static inline const struct processor *processor_of_image(const struct image *image)
+{
+	return image_arch(image) == ARCH_ARM64 ? &processor_arm64 : &processor_x86;
+}
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "guest/processor.h"
+
+static bool tasks_load(struct task_layout *layout, const struct symtab *symtab, const struct types *types,
+                       GError **error)
+{
+	const struct symbol *area = symtab_find_name(symtab, "this_cpu_off");
+	const struct symbol *current_task = symtab_find_name(symtab, "current_task");
+	const struct symbol *hot = !current_task ? symtab_find_name(symtab, "pcpu_hot") : NULL;
+	uint32_t offset = 0;
+
+	if (!area || (!current_task && !hot)) {
+		g_set_error(
+			error, TASK_ERROR, TASK_ERROR_NONE,
+			"the kernel has no symbols this_cpu_off and current_task or pcpu_hot; it needs CONFIG_SMP, and CONFIG_KALLSYMS_ALL if the image is stripped");
+		return false;
+	}
+	if (hot && !types_find(types, &(struct types_member){"pcpu_hot", "current_task", &offset}, 1, error))
+		return false;
+	layout->this_cpu_off = area->address;
+	layout->current_task = (hot ? hot->address : current_task->address) + offset;
+	return true;
+}
+
+static void load(struct kernel_layout *layout, const struct symtab *symtab, const struct types *types)
+{
+	layout->preempt_count = kernel_hot_symbol(symtab, types, "__preempt_count", "preempt_count");
+	layout->page_tables = kernel_symbol(symtab, "init_top_pgt");
+}
+
+const struct processor_kernel kernel_x86 = {.tasks_load = tasks_load, .load = load};
