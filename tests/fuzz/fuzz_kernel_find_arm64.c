@@ -43,7 +43,7 @@ static struct hmp_registers guest_make(void)
 		.valid = true,
 		.arm64 = {.el = 1, .tables = {.ttbr1 = TABLE(0), .tcr = TCR_4K, .mmu = true}},
 	};
-	registers.idt = FAKE_KERNEL_LINKED + FAKE_KERNEL_VECTORS;
+	registers.vectors = FAKE_KERNEL_LINKED + FAKE_KERNEL_VECTORS;
 	registers.long_mode = true;
 	return registers;
 }
@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size >= sizeof(changes))
 		memcpy(changes, data, sizeof(changes));
-	registers.idt += changes[0];
+	registers.vectors += changes[0];
 	registers.regs.arm64.tables.ttbr1 += changes[1];
 	registers.regs.arm64.tables.tcr += changes[2];
 	if (size > sizeof(changes))

@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 16)
 		return 0;
 	memcpy(&registers.regs.cr3, data, 8);
-	memcpy(&registers.idt, data + 8, 8);
+	memcpy(&registers.vectors, data + 8, 8);
 	memory_change(&fake, data + 16, size - 16);
 	if (kernel_find(&fake.guest, &registers, NULL, -1, &found, NULL)) {
 		found_check(found.image);

@@ -93,7 +93,7 @@ static inline struct hmp_registers fake_kernel_make(struct fake_guest *fake, uin
 	fake_kernel_gate(fake, at + FAKE_KERNEL_DIVIDE_ERROR);
 	return (struct hmp_registers){
 		.regs = {.rip = at + FAKE_KERNEL_FUNCTIONS, .cr3 = FAKE_KERNEL_ROOT, .valid = true},
-		.idt = FAKE_KERNEL_IDT_GVA,
+		.vectors = FAKE_KERNEL_IDT_GVA,
 		.long_mode = true,
 	};
 }

@@ -153,7 +153,7 @@ def processor_words(text):
 
 
 def processor_breaches(path):
-    if str(path) in KNOWING or set(path.parts) & set(PROCESSORS) or folder_of(path) == "attach":
+    if str(path) in KNOWING or set(path.parts) & set(PROCESSORS):
         return
     if NAMED.search(path.stem):
         yield f"{path}: it is of one processor: it belongs to {' or '.join(PROCESSORS)}"

@@ -108,7 +108,7 @@ static void registers_check(const struct core_file *core)
 		ck_assert_uint_eq(regs->gs_base, UINT64_C(0xffff888000040000));
 		ck_assert_uint_eq(regs->cpl, i == 0 ? 0 : 3);
 		ck_assert(!regs->real_mode && regs->all && !regs->la57);
-		ck_assert_uint_eq(core->registers[i].idt, UINT64_C(0xfffffe0000000000));
+		ck_assert_uint_eq(core->registers[i].vectors, UINT64_C(0xfffffe0000000000));
 		ck_assert(core->registers[i].long_mode);
 	}
 }

@@ -133,7 +133,7 @@ START_TEST(registers_of_each_vcpu)
 	ck_assert_uint_eq(regs->gs_base, UINT64_C(0xffff88807dc00000));
 	ck_assert_uint_eq(regs->cpl, 0);
 	ck_assert(regs->la57 && regs->valid);
-	ck_assert_uint_eq(registers[0].idt, UINT64_C(0xffffffff80147040));
+	ck_assert_uint_eq(registers[0].vectors, UINT64_C(0xffffffff80147040));
 	ck_assert(registers[0].halted && registers[0].long_mode);
 	ck_assert_uint_eq(registers[1].vcpu, 1);
 	ck_assert_uint_eq(registers[1].regs.rip, 0xfd09a);

@@ -103,10 +103,10 @@ START_TEST(without_a_descriptor_table_its_mapping_is_searched)
 	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
 	struct kernel_found found;
 
-	registers.idt = 0x1000; /* not mapped */
+	registers.vectors = 0x1000; /* not mapped */
 	found = find(&registers, NULL);
 	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
-	registers.idt = FAKE_KERNEL_IDT_GVA;
+	registers.vectors = FAKE_KERNEL_IDT_GVA;
 	fake_kernel_gate(&fake, FAKE_KERNEL_LINKED + SLIDE + 0x333); /* in it, and no handler */
 	found = find(&registers, NULL);
 	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
@@ -167,7 +167,7 @@ START_TEST(an_image_is_slid_to_where_the_guest_has_it)
 	fake_kernel_gate(&fake, FAKE_KERNEL_LINKED + SLIDE + FAKE_KERNEL_EARLY_HANDLER);
 	found = find(&registers, path);
 	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
-	registers.idt = 0x1000;
+	registers.vectors = 0x1000;
 	found = find(&registers, path);
 	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
 	kernel_found_clear(&file);

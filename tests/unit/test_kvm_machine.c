@@ -34,8 +34,8 @@ static void put_vcpu(uint64_t vm, unsigned id, unsigned flags)
 		.id = id,
 		.thread = 100 + id,
 		.flags = flags,
-		.cr3 = 0x5000 + id,
-		.idt = 0x6000 + id,
+		.tables = {0x5000 + id},
+		.vectors = 0x6000 + id,
 	};
 
 	put(&record, sizeof(record));
@@ -82,21 +82,23 @@ START_TEST(vcpus_and_slots_come_in_order)
 	put_slot(VM, 0, 3072 * MIB, 0);
 	put_slot(VM, 4095 * MIB, MIB, KVM_MEM_READONLY);
 	put_vm(VM, 3, 0);
-	put_vcpu(VM, 2, KVM_VIEW_HAS_CR3 | KVM_VIEW_LA57);
-	put_vcpu(VM, 0, KVM_VIEW_IN_KVM | KVM_VIEW_LONG_MODE | KVM_VIEW_HAS_IDT);
-	put_vcpu(VM, 2, KVM_VIEW_HAS_CR3 | KVM_VIEW_LA57); /* another descriptor of the file */
+	put_vcpu(VM, 2, KVM_VIEW_HAS_TABLES | KVM_VIEW_FIVE_LEVELS);
+	put_vcpu(VM, 0, KVM_VIEW_IN_KVM | KVM_VIEW_LONG_MODE | KVM_VIEW_HAS_VECTORS);
+	put_vcpu(VM, 2, KVM_VIEW_HAS_TABLES | KVM_VIEW_FIVE_LEVELS); /* another descriptor of the file */
 	assert_decodes();
 	ck_assert_uint_eq(machine.n_machines, 1);
 	ck_assert_uint_eq(machine.ids_max, 8);
 	ck_assert_uint_eq(machine.n_vcpus, 2);
 	ck_assert_uint_eq(machine.vcpus[0].id, 0);
 	ck_assert_int_eq(machine.vcpus[0].thread, 100);
-	ck_assert(machine.vcpus[0].in_kvm && machine.vcpus[0].long_mode && !machine.vcpus[0].cr3_current);
-	ck_assert_uint_eq(machine.vcpus[0].idt, 0x6000);
+	ck_assert(machine.vcpus[0].in_kvm && machine.vcpus[0].long_mode && !machine.vcpus[0].tables_current);
+	ck_assert_uint_eq(machine.vcpus[0].vectors, 0x6000);
 	ck_assert_uint_eq(machine.vcpus[1].id, 2);
-	ck_assert(machine.vcpus[1].cr3_current && machine.vcpus[1].la57 && !machine.vcpus[1].in_kvm);
-	ck_assert_uint_eq(machine.vcpus[1].cr3, 0x5002);
-	ck_assert_uint_eq(machine.vcpus[1].idt, 0);
+	ck_assert(machine.vcpus[1].tables_current &&
+	          (machine.vcpus[1].tables.processor == GUEST_ARM64 || machine.vcpus[1].tables.la57) &&
+	          !machine.vcpus[1].in_kvm);
+	ck_assert_uint_eq(machine.vcpus[1].tables.cr3, 0x5002);
+	ck_assert_uint_eq(machine.vcpus[1].vectors, 0);
 	ck_assert_uint_eq(machine.n_ranges, 3);
 	ck_assert_uint_eq(machine.ranges[0].bytes, 3072 * MIB);
 	ck_assert_uint_eq(machine.ranges[1].gpa, 4095 * MIB);

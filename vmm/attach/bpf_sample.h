@@ -7,7 +7,7 @@
 #include "lib/record/record.h"
 
 /*
- * `record`: a sample of the output event, with its raw data (bpf/guest_sample.h). `has_kernel` as in vcpu_rings_cpl.
+ * `record`: a sample of the output event, with its raw data (bpf/guest_sample.h). `has_kernel` as in vcpu_rings_user.
  * Fills everything of *sample but its vCPU. The spans of *snapshot, which *sample points to when chains were asked for,
  * point into the record. False when the record is none of the program's.
  */

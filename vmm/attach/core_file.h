@@ -40,6 +40,9 @@ struct core_file {
 	unsigned n_vcpus;
 };
 
+/* The registers of a vCPU in a note "QEMU" (x86/core_state.c). False: it is too short, or of another version. */
+bool core_state_read(const uint8_t *body, size_t bytes, unsigned vcpu, struct hmp_registers *registers);
+
 struct core_file *core_file_open(const char *path, GError **error);
 /* The same of a descriptor, which is taken over, also on failure. `path`: for messages. */
 struct core_file *core_file_open_fd(int fd, const char *path, GError **error);

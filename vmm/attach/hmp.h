@@ -34,10 +34,10 @@ bool hmp_parse_gpa2hva(const char *text, uint64_t *hva);
 /* One vCPU of `info registers -a`. */
 struct hmp_registers {
 	unsigned vcpu;
-	struct guest_regs regs; /* GS base of the current mode */
-	uint64_t idt;           /* base; arm64: VBAR_EL1 */
+	struct guest_regs regs; /* of the current mode */
+	uint64_t vectors;       /* of exceptions: where the table of them is */
 	bool halted;
-	bool long_mode; /* 64-bit registers were printed; arm64: there are page tables */
+	bool long_mode; /* it runs 64-bit code, with page tables */
 };
 
 /* Those of vCPUs 0..max-1, in the order printed; returns how many were whole. */

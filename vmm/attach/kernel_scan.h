@@ -23,9 +23,9 @@ struct kernel_scan_run {
 typedef bool (*kernel_scan_next)(void *data, uint64_t from, struct kernel_scan_run *run);
 
 /*
- * The physical address of the kernel's top table; 0: none was found. `la57`: five levels. Reads guest memory up to the
- * kernel, so it may take seconds; what is found must be checked (kernel_find.h).
+ * The physical address of the kernel's top table; 0: none was found. `five_levels`: of page tables, not four. Reads
+ * guest memory up to the kernel, so it may take seconds; what is found must be checked (kernel_find.h).
  */
-uint64_t kernel_scan(struct guest *guest, kernel_scan_next next, void *data, bool la57);
+uint64_t kernel_scan(struct guest *guest, kernel_scan_next next, void *data, bool five_levels);
 
 #endif

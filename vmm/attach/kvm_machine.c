@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "attach/bpf/kvm_view.h"
+#include "attach/vcpu_arch.h"
 
 G_DEFINE_QUARK(vprof_kvm_machine_error, kvm_machine_error)
 
-_Static_assert(sizeof(struct kvm_view_vcpu) == 80, "bpf/kvm_view.h: no holes");
+_Static_assert(sizeof(struct kvm_view_vcpu) == 64, "bpf/kvm_view.h: no holes");
 _Static_assert(sizeof(struct kvm_view_slot) == 48, "bpf/kvm_view.h: no holes");
 _Static_assert(sizeof(struct kvm_view_vm) == 32, "bpf/kvm_view.h: no holes");
 _Static_assert(KVM_VIEW_SLOTS_MAX == KVM_MACHINE_RANGES_MAX, "bpf/kvm_view.h");
@@ -106,15 +107,9 @@ static bool vcpu_take(struct kvm_machine *machine, const struct kvm_view_vcpu *r
 		.thread = (pid_t)record->thread,
 		.in_kvm = record->flags & KVM_VIEW_IN_KVM,
 		.long_mode = record->flags & KVM_VIEW_LONG_MODE,
-		.cr3_current = record->flags & KVM_VIEW_HAS_CR3,
-		.la57 = record->flags & KVM_VIEW_LA57,
-		.cr3 = record->cr3,
-		.idt = record->flags & KVM_VIEW_HAS_IDT ? record->idt : 0,
-		.tables = {.ttbr0 = record->ttbr0,
-	                   .ttbr1 = record->ttbr1,
-	                   .tcr = record->tcr,
-	                   .mmu = record->flags & KVM_VIEW_MMU},
-		.vectors = record->vectors,
+		.tables_current = record->flags & KVM_VIEW_HAS_TABLES,
+		.tables = vcpu_arch_tables(record),
+		.vectors = record->flags & KVM_VIEW_HAS_VECTORS ? record->vectors : 0,
 	};
 	return true;
 }

@@ -31,12 +31,9 @@ struct kvm_machine_vcpu {
 	pid_t thread; /* 0: it never ran */
 	bool in_kvm;  /* a system call held it */
 	bool long_mode;
-	bool cr3_current; /* else it may be an older one, or 0 */
-	bool la57;
-	uint64_t cr3, idt; /* idt: 0 when not known */
-	/* Of arm64. The tables of the kernel's half; those of user space may be older. */
-	struct guest_tables_arm64 tables;
-	uint64_t vectors; /* VBAR_EL1 */
+	bool tables_current; /* else they may be older ones, or 0 */
+	struct guest_tables tables;
+	uint64_t vectors; /* of exceptions: where the processor's table is; 0: not known */
 };
 
 /* All zero: none. */

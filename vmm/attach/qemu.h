@@ -50,10 +50,11 @@ struct qemu_guest {
 	bool kernel_sought;         /* [M] it is not there yet, or may be another since a reset */
 	bool kernel_early;          /* [M] there was none yet when the guest was first looked at */
 	unsigned kernel_tries;      /* [M] of the search */
-	uint64_t scanned_tables;    /* [M] the kernel's own page tables, where only a scan has found them; 0 */
-	char *kernel_path;          /* [I] given by the user; NULL */
-	int kernel_file;            /* [I] that file; -1 */
-	double duration_s;          /* [I] */
+	bool scanned; /* [M] only a scan has found the page tables of the kernel, which these registers have */
+	struct guest_regs scanned_regs;
+	char *kernel_path; /* [I] given by the user; NULL */
+	int kernel_file;   /* [I] that file; -1 */
+	double duration_s; /* [I] */
 	guint duration_source, exit_source, end_source, tick_source;
 	_Atomic bool runs;                   /* not paused, as far as we were told */
 	_Atomic bool was_reset;              /* as the monitor's events have it; taken by the tick */

@@ -79,10 +79,9 @@ size_t qemu_kernel_registers(struct qemu_guest *qemu, struct hmp_registers regis
 		n = qemu_machine_registers(qemu, registers);
 	else if (qemu->monitor)
 		n = qemu_guest_registers(qemu, registers, NULL);
-	if (qemu->scanned_tables == 0)
+	if (!qemu->scanned)
 		return n;
-	registers[n] =
-		(struct hmp_registers){.regs = {.cr3 = qemu->scanned_tables, .la57 = n > 0 && registers[0].regs.la57}};
+	registers[n] = (struct hmp_registers){.regs = qemu->scanned_regs};
 	return n + 1;
 }
 

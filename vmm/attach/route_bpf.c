@@ -27,7 +27,7 @@ struct bpf_route {
 	struct guest_program *program; /* the guest's */
 	struct vcpu_rings *rings;
 	struct host_chain *host;                 /* NULL: the session wants the guest alone */
-	bool has_kernel;                         /* as in vcpu_rings_cpl */
+	bool has_kernel;                         /* as in vcpu_rings_user */
 	GPtrArray *links;                        /* of struct guest_program_link: an event on a vCPU each */
 	uint64_t unsent_before[GUEST_VCPUS_MAX]; /* by earlier sessions */
 };
@@ -40,7 +40,7 @@ static void take_as_known(const struct bpf_route *route, const struct counter_sa
 {
 	struct counter_sample known = *sample;
 
-	known.by_frames = sample->regs.cpl == 0 && sample->regs.rsp == 0;
+	known.by_frames = !guest_regs_user(&sample->regs) && guest_regs_stack(&sample->regs) == 0;
 	route->config.take(route->config.data, &known);
 }
 

@@ -19,7 +19,7 @@ struct perf_route {
 	struct counter_route_config config;
 	struct vcpu_rings *rings;
 	struct host_chain *host; /* NULL: the session wants the guest alone */
-	bool has_kernel;         /* as in vcpu_rings_cpl */
+	bool has_kernel;         /* as in vcpu_rings_user */
 };
 
 static void take(void *data, unsigned vcpu, unsigned event, const struct record_sample *record)

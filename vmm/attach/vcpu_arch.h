@@ -7,6 +7,10 @@
 #include "attach/kvm_machine.h"
 #include "attach/qemu.h"
 
+/* The page tables that a record of KVM's view has. */
+struct kvm_view_vcpu;
+struct guest_tables vcpu_arch_tables(const struct kvm_view_vcpu *record);
+
 /* What KVM's view shows of a vCPU, as far as it leads to a kernel; all but its number. */
 struct hmp_registers vcpu_arch_registers(const struct kvm_machine_vcpu *vcpu);
 
@@ -15,7 +19,7 @@ enum guest_processor vcpu_arch_processor(void);
 
 /*
  * The instruction pointer and the mode that a perf sample in the guest has (its `misc` and `ip`), into *regs.
- * `has_kernel` as in vcpu_rings_cpl.
+ * `has_kernel` as in vcpu_rings_user.
  */
 void vcpu_arch_place(struct guest_regs *regs, uint16_t misc, uint64_t ip, bool has_kernel);
 

@@ -43,13 +43,11 @@ bool vcpu_rings_in_guest(uint16_t misc)
 	return mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
 }
 
-uint8_t vcpu_rings_cpl(uint16_t misc, uint64_t ip, bool has_kernel)
+bool vcpu_rings_user(uint16_t misc, uint64_t ip, bool has_kernel)
 {
 	if (ip >> 63)
-		return 0;
-	if (has_kernel || ip >> 32)
-		return 3;
-	return (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_GUEST_USER ? 3 : 0;
+		return false;
+	return has_kernel || ip >> 32 || (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_GUEST_USER;
 }
 
 static void source_drain(struct vcpu_rings *rings, struct source *source)

@@ -43,11 +43,11 @@ void vcpu_rings_stop(struct vcpu_rings *rings);
 bool vcpu_rings_in_guest(uint16_t misc);
 
 /*
- * The guest's CPL, 0 or 3, where only its instruction pointer is known. Before Linux 6.9, perf's mode is that of when
- * the vCPU's thread was last scheduled out (kvm_arch_vcpu_in_kernel), so it decides only what `ip` leaves open: kernels
- * of 64 bits run in the upper half, and nothing else does. `has_kernel`: the guest runs such a kernel, so that what is
- * in the lower half is user space; without, that may be firmware if it is below 4 GiB.
+ * Whether the guest was in user mode, where only its instruction pointer is known. Before Linux 6.9, perf's mode is
+ * that of when the vCPU's thread was last scheduled out (kvm_arch_vcpu_in_kernel), so it decides only what `ip` leaves
+ * open: kernels of 64 bits run in the upper half, and nothing else does. `has_kernel`: the guest runs such a kernel, so
+ * that what is in the lower half is user space; without, that may be firmware if it is below 4 GiB.
  */
-uint8_t vcpu_rings_cpl(uint16_t misc, uint64_t ip, bool has_kernel);
+bool vcpu_rings_user(uint16_t misc, uint64_t ip, bool has_kernel);
 
 #endif

@@ -106,7 +106,7 @@ static bool check(const struct image *image, uint64_t address, GError **error)
 
 static bool code_find(const struct hmp_registers *registers, GError **error)
 {
-	return registers->idt >> HALF || kernel_find_none("its vectors (VBAR_EL1) are not where Linux is", error);
+	return registers->vectors >> HALF || kernel_find_none("its vectors (VBAR_EL1) are not where Linux is", error);
 }
 
 bool kernel_arch_find(struct guest *guest, const struct hmp_registers *registers, struct kernel_found *found,
@@ -117,8 +117,8 @@ bool kernel_arch_find(struct guest *guest, const struct hmp_registers *registers
 	if (!code_find(registers, error))
 		return false;
 	page_walk_init_regs(&walk, guest, &registers->regs);
-	found->image = kernel_memory_image(&walk, registers->idt, "[guest memory]", &found->fd, error);
-	return found->image && check(found->image, registers->idt, error) &&
+	found->image = kernel_memory_image(&walk, registers->vectors, "[guest memory]", &found->fd, error);
+	return found->image && check(found->image, registers->vectors, error) &&
 	       (image_is_linux(found->image) || kernel_find_none("its memory has no Linux banner", error));
 }
 
@@ -136,7 +136,7 @@ bool kernel_arch_slide(struct guest *guest, const struct hmp_registers *register
 		const uint64_t at = symtab_address(symtab, vectors[i].name);
 
 		for (unsigned copy = 0; at != 0 && !done && copy < vectors[i].copies; copy++)
-			done = kernel_find_slide(found, &walk, registers->idt - at - copy * VECTORS_BYTES, error);
+			done = kernel_find_slide(found, &walk, registers->vectors - at - copy * VECTORS_BYTES, error);
 	}
 	symtab_free(symtab);
 	if (done)

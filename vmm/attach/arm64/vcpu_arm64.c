@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <linux/perf_event.h>
 
+#include "attach/bpf/kvm_view.h"
 #include "attach/kvm_vendor.h"
 #include "attach/vcpu_arch.h"
 
@@ -11,12 +12,21 @@ bool kvm_vendor_find(enum guest_sample_vendor *vendor)
 	return true;
 }
 
+struct guest_tables vcpu_arch_tables(const struct kvm_view_vcpu *record)
+{
+	return (struct guest_tables){.processor = GUEST_ARM64,
+	                             .arm64 = {.ttbr0 = record->tables[0],
+	                                       .ttbr1 = record->tables[1],
+	                                       .tcr = record->tables[2],
+	                                       .mmu = record->flags & KVM_VIEW_MMU}};
+}
+
 struct hmp_registers vcpu_arch_registers(const struct kvm_machine_vcpu *vcpu)
 {
 	return (struct hmp_registers){
-		.regs = {.processor = GUEST_ARM64, .arm64 = {.tables = vcpu->tables}},
-		.idt = vcpu->vectors,
-		.long_mode = vcpu->tables.mmu,
+		.regs = {.processor = GUEST_ARM64, .arm64 = {.tables = vcpu->tables.arm64}},
+		.vectors = vcpu->vectors,
+		.long_mode = vcpu->tables.arm64.mmu,
 	};
 }
 
@@ -36,7 +46,7 @@ void vcpu_arch_place(struct guest_regs *regs, uint16_t misc, uint64_t ip, bool h
 
 bool vcpu_arch_current(const struct kvm_machine_vcpu *vcpu)
 {
-	return vcpu->tables.mmu;
+	return vcpu->tables_current;
 }
 
 /* Page tables are known as soon as a vCPU has left its processor for a moment. */

@@ -17,7 +17,7 @@ enum guest_sample_vendor { GUEST_SAMPLE_VMX, GUEST_SAMPLE_SVM, GUEST_SAMPLE_PVM,
 enum guest_sample_memory {
 	GUEST_SAMPLE_NO_MEMORY,
 	GUEST_SAMPLE_FRAMES, /* what the frame pointers lead to */
-	GUEST_SAMPLE_STACK,  /* of the kernel the stack from rsp on, then user space's frames; not on arm64 */
+	GUEST_SAMPLE_STACK,  /* of the kernel the stack from its pointer on, then user space's frames; not on arm64 */
 };
 
 /* A processor of the guest's, as its Linux knows it. */
@@ -43,9 +43,9 @@ struct guest_sample_settings {
 	unsigned long long kernel_tables;         /* physical address of the kernel's own page tables */
 	unsigned long long direct_map;            /* where the kernel has physical address 0 */
 	unsigned long long interrupt_in_use;      /* a per-CPU byte, as the variables above */
-	unsigned long long entry_stack; /* per-CPU: what the processor takes for RSP in entries from user space */
-	unsigned int page_shift;        /* of the host's pages, in which memory slots are counted */
-	unsigned int entry_record;      /* arm64: where struct pt_regs has its frame record; 0: not known */
+	unsigned long long entry_stack;           /* per-CPU: the stack pointer of entries from user space */
+	unsigned int page_shift;                  /* of the host's pages, in which memory slots are counted */
+	unsigned int entry_record;                /* arm64: where struct pt_regs has its frame record; 0: not known */
 	struct guest_sample_cpu cpus[GUEST_SAMPLE_VCPUS_MAX];
 };
 
@@ -63,20 +63,15 @@ struct guest_sample_settings {
 #define GUEST_SAMPLE_COOKIE_VCPU(cookie) ((unsigned int)(cookie))
 #define GUEST_SAMPLE_COOKIE_EVENT(cookie) ((unsigned int)((cookie) >> 32))
 
-/* guest_sample.flags. KVM reads some registers of the processor's only when it needs them: those may be unknown. */
+/*
+ * guest_sample.flags, with those of guest_sample_machine.h. KVM reads some registers of the processor's only when it
+ * needs them: those may be unknown.
+ */
 #define GUEST_SAMPLE_IN_KVM 1u         /* the thread is in KVM_RUN; without, all below is 0 */
 #define GUEST_SAMPLE_EMULATED 2u       /* the vCPU is in kernel mode, and this host emulates that */
-#define GUEST_SAMPLE_HAS_RIP 4u        /* regs[GUEST_SAMPLE_RIP] is of now, not of an earlier exit */
-#define GUEST_SAMPLE_HAS_RSP 8u        /* so is rsp */
-#define GUEST_SAMPLE_CR3 16u           /* so is cr3 */
-#define GUEST_SAMPLE_HAS_GS_BASE 32u   /* gs_base is known */
-#define GUEST_SAMPLE_HAS_CPL 64u       /* cpl is known */
-#define GUEST_SAMPLE_LA57 128u         /* CR4.LA57: five levels of page tables */
-#define GUEST_SAMPLE_REAL_MODE 256u    /* CR0.PE is clear */
-#define GUEST_SAMPLE_MMU 4096u         /* arm64: SCTLR_EL1.M */
 #define GUEST_SAMPLE_KERNEL_TASK 1024u /* by memory: the current task has no user space */
 #define GUEST_SAMPLE_USER_STACK 2048u  /* the top of user space's stack is there, whose stack pointer is known */
-#define GUEST_SAMPLE_NESTED 512u /* the vCPU runs a guest of its own: of all the registers, only cr3 is the guest's */
+#define GUEST_SAMPLE_NESTED 512u       /* the vCPU runs a guest of its own: only the page tables are the guest's */
 
 /* A piece of guest memory as it was: guest virtual address, and how many bytes follow. */
 struct guest_sample_span {

@@ -19,12 +19,12 @@ struct kvm_view_header {
 };
 
 /* kvm_view_vcpu.flags */
-#define KVM_VIEW_IN_KVM 1u  /* a system call holds the vCPU: as a rule KVM_RUN */
-#define KVM_VIEW_HAS_CR3 2u /* cr3 is that of the last exit or newer; without, it may be older, or 0 */
-#define KVM_VIEW_HAS_IDT 4u
-#define KVM_VIEW_LONG_MODE 8u /* EFER.LMA */
-#define KVM_VIEW_LA57 16u     /* CR4.LA57 */
-#define KVM_VIEW_MMU 32u      /* arm64: SCTLR_EL1.M */
+#define KVM_VIEW_IN_KVM 1u     /* a system call holds the vCPU: as a rule KVM_RUN */
+#define KVM_VIEW_HAS_TABLES 2u /* they are those of the last exit or newer; without, they may be older, or 0 */
+#define KVM_VIEW_HAS_VECTORS 4u
+#define KVM_VIEW_LONG_MODE 8u    /* x86-64: EFER.LMA */
+#define KVM_VIEW_FIVE_LEVELS 16u /* x86-64: CR4.LA57 */
+#define KVM_VIEW_MMU 32u         /* arm64: SCTLR_EL1.M */
 
 /* A vCPU, once for each descriptor of its file. */
 struct kvm_view_vcpu {
@@ -33,8 +33,8 @@ struct kvm_view_vcpu {
 	unsigned int thread; /* that called KVM_RUN last, as the reader's PID namespace has it; 0: none did */
 	unsigned int flags;
 	unsigned int reserved;
-	unsigned long long cr3, idt;                   /* x86-64 */
-	unsigned long long ttbr0, ttbr1, tcr, vectors; /* arm64: of EL1; vectors: VBAR_EL1 */
+	unsigned long long tables[3]; /* x86-64: CR3; arm64: TTBR0_EL1, TTBR1_EL1 and TCR_EL1 */
+	unsigned long long vectors;   /* x86-64: of the IDT; arm64: VBAR_EL1 */
 };
 
 /* A range of guest memory, once for each machine. */

@@ -55,7 +55,7 @@ static bool place(const struct record_sample *record, const struct guest_sample 
 		regs->valid = true;
 	}
 	if (!(raw->flags & (GUEST_SAMPLE_HAS_CPL | GUEST_SAMPLE_REAL_MODE)) && regs->valid)
-		regs->cpl = vcpu_rings_cpl(record->misc, regs->rip, has_kernel);
+		regs->cpl = vcpu_rings_user(record->misc, regs->rip, has_kernel) ? 3 : 0;
 	return in_guest || (raw->flags & GUEST_SAMPLE_EMULATED &&
 	                    (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL);
 }

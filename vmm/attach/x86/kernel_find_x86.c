@@ -64,7 +64,7 @@ static bool handler_find(struct guest *guest, const struct hmp_registers *regist
 	const struct guest_regs *regs = &registers->regs;
 
 	page_walk_init(walk, guest, regs->cr3, regs->la57);
-	if (!gate_read(walk, registers->idt, handler))
+	if (!gate_read(walk, registers->vectors, handler))
 		return kernel_find_none("its interrupt descriptor table cannot be read", error);
 	if (*handler < KERNEL_ADDRESS_MIN)
 		return kernel_find_none("its handlers are not where Linux is", error);

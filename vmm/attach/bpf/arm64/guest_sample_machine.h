@@ -13,6 +13,9 @@ enum guest_sample_reg {
 	GUEST_SAMPLE_REGS,
 };
 
+/* guest_sample.flags */
+#define GUEST_SAMPLE_MMU 4096u /* SCTLR_EL1.M */
+
 struct guest_sample {
 	unsigned long long period;
 	unsigned int event; /* index into the session's events */

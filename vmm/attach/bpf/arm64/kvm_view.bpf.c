@@ -33,10 +33,11 @@ static void vm_fill(struct kvm_view_vm *record, struct kvm *kvm __attribute__((u
 
 static void registers_fill(struct kvm_view_vcpu *record, struct kvm_vcpu *vcpu)
 {
-	record->ttbr0 = SYSTEM_REGISTER(vcpu, TTBR0_EL1);
-	record->ttbr1 = SYSTEM_REGISTER(vcpu, TTBR1_EL1);
-	record->tcr = SYSTEM_REGISTER(vcpu, TCR_EL1);
+	record->tables[0] = SYSTEM_REGISTER(vcpu, TTBR0_EL1);
+	record->tables[1] = SYSTEM_REGISTER(vcpu, TTBR1_EL1);
+	record->tables[2] = SYSTEM_REGISTER(vcpu, TCR_EL1);
 	record->vectors = SYSTEM_REGISTER(vcpu, VBAR_EL1);
 	if (SYSTEM_REGISTER(vcpu, SCTLR_EL1) & SCTLR_MMU)
-		record->flags |= KVM_VIEW_MMU;
+		record->flags |= KVM_VIEW_MMU | KVM_VIEW_HAS_TABLES;
+	record->flags |= KVM_VIEW_HAS_VECTORS;
 }

@@ -25,6 +25,15 @@ enum guest_sample_reg {
 	GUEST_SAMPLE_REGS = 17,
 };
 
+/* guest_sample.flags */
+#define GUEST_SAMPLE_HAS_RIP 4u      /* regs[GUEST_SAMPLE_RIP] is of now, not of an earlier exit */
+#define GUEST_SAMPLE_HAS_RSP 8u      /* so is rsp */
+#define GUEST_SAMPLE_CR3 16u         /* so is cr3 */
+#define GUEST_SAMPLE_HAS_GS_BASE 32u /* gs_base is known */
+#define GUEST_SAMPLE_HAS_CPL 64u     /* cpl is known */
+#define GUEST_SAMPLE_LA57 128u       /* CR4.LA57: five levels of page tables */
+#define GUEST_SAMPLE_REAL_MODE 256u  /* CR0.PE is clear */
+
 struct guest_sample {
 	unsigned long long period;
 	unsigned int event; /* index into the session's events */

@@ -119,9 +119,9 @@ static void fill_svm(struct kvm_view_vcpu *record, struct kvm_vcpu *vcpu)
 		return;
 	struct vmcb *vmcb = BPF_CORE_READ(svm, vmcb01.ptr);
 
-	record->cr3 = BPF_CORE_READ(vmcb, save.cr3);
-	record->idt = BPF_CORE_READ(vmcb, save.idtr.base);
-	record->flags |= KVM_VIEW_HAS_CR3 | KVM_VIEW_HAS_IDT;
+	record->tables[0] = BPF_CORE_READ(vmcb, save.cr3);
+	record->vectors = BPF_CORE_READ(vmcb, save.idtr.base);
+	record->flags |= KVM_VIEW_HAS_TABLES | KVM_VIEW_HAS_VECTORS;
 }
 
 static void fill_pvm(struct kvm_view_vcpu *record, struct kvm_vcpu *vcpu)
@@ -130,19 +130,19 @@ static void fill_pvm(struct kvm_view_vcpu *record, struct kvm_vcpu *vcpu)
 
 	if (!bpf_core_type_exists(struct vcpu_pvm))
 		return;
-	record->idt = BPF_CORE_READ(pvm, idt.address);
-	record->flags |= KVM_VIEW_HAS_CR3 | KVM_VIEW_HAS_IDT;
+	record->vectors = BPF_CORE_READ(pvm, idt.address);
+	record->flags |= KVM_VIEW_HAS_TABLES | KVM_VIEW_HAS_VECTORS;
 }
 
 static void registers_fill(struct kvm_view_vcpu *record, struct kvm_vcpu *vcpu)
 {
-	record->cr3 = BPF_CORE_READ(vcpu, arch.cr3);
+	record->tables[0] = BPF_CORE_READ(vcpu, arch.cr3);
 	if (BPF_CORE_READ(vcpu, arch.regs_avail) >> AVAILABLE_CR3 & 1)
-		record->flags |= KVM_VIEW_HAS_CR3;
+		record->flags |= KVM_VIEW_HAS_TABLES;
 	if (BPF_CORE_READ(vcpu, arch.efer) & EFER_LMA)
 		record->flags |= KVM_VIEW_LONG_MODE;
 	if (BPF_CORE_READ(vcpu, arch.cr4) & CR4_LA57)
-		record->flags |= KVM_VIEW_LA57;
+		record->flags |= KVM_VIEW_FIVE_LEVELS;
 	if (vendor == GUEST_SAMPLE_SVM)
 		fill_svm(record, vcpu);
 	else if (vendor == GUEST_SAMPLE_PVM)
