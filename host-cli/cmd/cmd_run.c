@@ -8,6 +8,7 @@
 #include "capture/capture.h"
 #include "capture/capture_options.h"
 #include "cmd/command.h"
+#include "engine/attach_engine.h"
 #include "lib/profile/shift.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
@@ -73,7 +74,10 @@ static bool run_load_symbols(struct run *run, GError **error)
 {
 	g_autoptr(GError) why = NULL;
 
-	run->image = image_open(run->given->guest.kernel, error);
+	/* The engine has unpacked it, if it is packed. */
+	run->image = attach_engine_image(engine_process_client(run->base.engine), NULL);
+	if (!run->image)
+		run->image = image_open(run->given->guest.kernel, error);
 	if (!run->image)
 		return false;
 	run->symtab = symtab_load(run->image, &why);

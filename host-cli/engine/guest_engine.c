@@ -69,7 +69,7 @@ struct image *guest_engine_kernel(const struct guest_engine *engine, const char 
 {
 	struct image *found = attach_engine_image(engine->client, NULL), *image;
 
-	/* An engine that was given its kernel as a file does not hand it over. */
+	/* An engine that was given its kernel as a file hands over only what it has just unpacked. */
 	if (!path && !found)
 		path = member_text(engine->guest, "kernel");
 	if (!path)

@@ -4,6 +4,8 @@
 Every method that query-schema names, on a live guest: its answer is as declared, and it fails with each class of error
 that it has.
 """
+import gzip
+
 import harness
 from answers import answer_errors
 from engine import Client, Engine
@@ -46,7 +48,7 @@ RUNNING = [
     ("session-stop", {}), ("reset", {"what": "session"}), ("reset", {"what": "configuration"}),
     ("control-release", {}), ("control-take", {}), ("guest-stop", {}), ("quit", {}),
 ]
-# kernel-image is for an attached guest: the client of this one has given the kernel's file. This kernel has neither modules nor tasks;
+# kernel-image is for an attached guest, or a packed kernel: test_packed_kernel. This kernel has neither modules nor tasks;
 # tests/linux has guests that have some. An unwind table is written into memory that comes as a descriptor.
 # unit/control_answers calls all six methods.
 NEVER = {"file-read", "kernel-image", "module-symbols", "query-tasks", "unwind-table-new", "unwind-table-add"}
@@ -89,7 +91,9 @@ class Methods(harness.ProgramTest):
     def setUp(self):
         super().setUp()
         harness.need_kvm()
-        self.engine = Engine(self, harness.BIN / "demo-guest.elf", "--vcpus", 2, "--append", "seconds=60")
+
+    def start_engine(self, kernel):
+        self.engine = Engine(self, kernel, "--vcpus", 2, "--append", "seconds=60")
         self.schema = self.engine.execute("query-schema")
         self.methods = {method["name"]: method for method in self.schema["methods"]}
         self.classes = {error["name"] for error in self.schema["errors"]}
@@ -145,6 +149,7 @@ class Methods(harness.ProgramTest):
         other.close()
 
     def test_every_method(self):
+        self.start_engine(harness.BIN / "demo-guest.elf")
         told = {method for method, _ in BEFORE + RUNNING} | NEVER
         self.assertEqual(told, self.methods.keys())
         self.check_arguments()
@@ -161,6 +166,22 @@ class Methods(harness.ProgramTest):
         # For each vCPU a ring and an eventfd: of the session, a counter and the probes; the counter's descriptors; and the mapped file.
         self.assertEqual(self.engine.descriptors, 3 * 2 * 2 + 2 + 1)
         self.assertEqual(self.engine.process.wait(timeout=20 * harness.SLOWNESS), 130)
+
+    def test_packed_kernel(self):
+        """What it has unpacked, clients need not unpack again, until the guest runs."""
+        packed = self.folder / "packed"
+        packed.write_bytes(gzip.compress((harness.BIN / "demo-guest.elf").read_bytes()))
+        self.start_engine(packed)
+        self.answered("kernel-image", {})
+        self.assertEqual(self.engine.execute("kernel-image"), {"path": str(packed), "slide": "0x0"})
+        self.assertEqual(self.engine.descriptors, 2)
+        self.engine.execute("guest-start")
+        self.check_errors([("kernel-image", {}, "Unsupported")])
+
+        recording = self.folder / "recording"
+        self.run_program(harness.VPROF, "run", "--kernel", packed, "--append", "seconds=1", "--no-report", "-o", recording)
+        rows = self.report(recording)[1]
+        self.assertIn("tcp_checksum", {row["symbol"] for row in rows})
 
 
 if __name__ == "__main__":

@@ -280,6 +280,9 @@ static void ask_engine(void)
 	done("query-vcpu-time", "\"vcpu\":1");
 	done("mapping-read", "\"address\":\"0xffffffff81000010\"");
 	done("mapping-read", "\"address\":\"0x2000\",\"bytes\":16");
+	fake.guest.kernel_unpacked = fake.guest.kernel_fd;
+	done("kernel-image", "");
+	fake.guest.kernel_unpacked = 0;
 	done("module-symbols", "\"addresses\":[\"0x1000\",\"0x9000\"]");
 	read_tasks();
 	done("trace-set", "\"what\":\"requests\"");

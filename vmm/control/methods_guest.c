@@ -57,11 +57,21 @@ static json_t *method_guest_stop(struct control_call *call, GError **error G_GNU
 	return json_object();
 }
 
+static json_t *kernel_image_json(const char *path, uint64_t slide)
+{
+	return json_pack("{s:o, s:o}", "path", control_text(path, CONTROL_PATH_BYTES_MAX), "slide",
+	                 control_hex_address(slide));
+}
+
 static json_t *method_kernel_image(struct control_call *call, GError **error)
 {
 	const struct guest *guest = call->server->guest;
 	const struct image *image = guest->kernel_image;
 
+	if (guest->kernel_unpacked > 0) {
+		call->fds[call->n_fds++] = guest->kernel_unpacked;
+		return kernel_image_json(guest->kernel_path, 0);
+	}
 	if (!image) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_UNSUPPORTED, "%s",
 		            guest->kernel_why ? guest->kernel_why
@@ -69,8 +79,7 @@ static json_t *method_kernel_image(struct control_call *call, GError **error)
 		return NULL;
 	}
 	call->fds[call->n_fds++] = guest->kernel_fd;
-	return json_pack("{s:o, s:o}", "path", control_text(image_path(image), CONTROL_PATH_BYTES_MAX), "slide",
-	                 control_hex_address(image_slide(image)));
+	return kernel_image_json(image_path(image), image_slide(image));
 }
 
 /* ---- the methods ---- */
@@ -107,7 +116,8 @@ const struct control_method guest_methods[] = {
 	},
 	{
 		.name = "kernel-image",
-		.summary = "returns the kernel image of an attached guest, once it is known",
+		.summary = "returns the kernel image of an attached guest, once it is known, or that of a guest that has not "
+	                   "started, if it is packed",
 		.returns = kernel_image_members,
 		.descriptors = "the image, an ELF file or a bzImage",
 		.role = ROLE_OBSERVE,

@@ -29,8 +29,10 @@ int guest_kernel_file(const struct guest *guest)
 
 struct image *guest_image_open(const struct guest *guest, GError **error)
 {
-	return guest->kernel_file > 0 ? image_open_fd(guest->kernel_path, IMAGE_KERNEL, guest->kernel_file, error)
-	                              : image_open(guest->kernel_path, error);
+	const int file = guest->kernel_unpacked > 0 ? guest->kernel_unpacked : guest->kernel_file;
+
+	return file > 0 ? image_open_fd(guest->kernel_path, IMAGE_KERNEL, file, error)
+	                : image_open(guest->kernel_path, error);
 }
 
 static int by_time(const void *a, const void *b)

@@ -172,6 +172,7 @@ struct guest {
 	char *name;                          /* [I] what `vprof list` shows */
 	char *kernel_path;                   /* [I] absolute, or NULL */
 	int kernel_file;                     /* [I] that file, open for reading; 0: it is opened when it is read */
+	int kernel_unpacked;                 /* [M] sealed memory with what is packed in it, until it runs; 0: none */
 	char *initrd_path;                   /* [I] absolute, or NULL */
 	char *command_line;                  /* [I] as the guest sees it */
 	char *build_id;                      /* [I] lower-case hex, or NULL */

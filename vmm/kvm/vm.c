@@ -13,6 +13,13 @@
 #include "kvm/vm_arch.h"
 #include "kvm/vm_parts.h"
 
+static void forget_unpacked(struct guest *guest)
+{
+	if (guest->kernel_unpacked > 0)
+		close(guest->kernel_unpacked);
+	guest->kernel_unpacked = 0;
+}
+
 static bool vm_start(struct guest *guest, GError **error)
 {
 	struct vm *vm = vm_of(guest);
@@ -22,6 +29,7 @@ static bool vm_start(struct guest *guest, GError **error)
 		            guest->name);
 		return false;
 	}
+	forget_unpacked(guest);
 	guest->state = GUEST_RUNNING;
 	vm_limit_duration(vm, vm->duration_s);
 	for (unsigned i = 0; i < vm->machine.n_vcpus; i++)
@@ -174,6 +182,11 @@ struct guest *vm_new(const struct vm_config *config, GError **error)
 	}
 	struct vm *vm = g_new0(struct vm, 1);
 	vm->guest.kernel_file = file;
+	if (image_compression(image)) {
+		const int unpacked = image_memory(image, &(uint64_t){0}, NULL);
+
+		vm->guest.kernel_unpacked = unpacked >= 0 ? unpacked : 0;
+	}
 	vm->guest.ops = &vm_ops;
 	vm->self = vm;
 	vm->duration_s = config->duration_s;
@@ -231,6 +244,7 @@ static void free_description(struct guest *guest)
 {
 	g_free(guest->name);
 	close(guest->kernel_file);
+	forget_unpacked(guest);
 	g_free(guest->kernel_path);
 	g_free(guest->initrd_path);
 	g_free(guest->command_line);
