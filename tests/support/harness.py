@@ -26,6 +26,7 @@ PR_SET_CHILD_SUBREAPER = 36
 started = set()  # the processes that a test has started itself
 SKIPPED = 77
 EMULATED_MIN, EMULATION_MIN = 20e3, 1e6  # instructions a second: fewer are those of a guest that is not emulated
+PAUSE_SECONDS = 0.5  # between two questions, at most
 STOCK_HOST = pathlib.Path("/run/stock-host")  # in one (tests/host/stock_host.py)
 
 
@@ -135,7 +136,7 @@ def reap():
 
 
 def wait_until(condition, what, seconds=30):
-    """Asks again and again, for a fifth of the time at most: the processor is that of other tests, too."""
+    """Asks again and again, for a fifth of the time if asking is short: the processor is that of other tests, too, and that of the guest."""
     seconds *= SLOWNESS
     end = time.monotonic() + seconds
     while True:
@@ -145,7 +146,7 @@ def wait_until(condition, what, seconds=30):
         now = time.monotonic()
         if now > end:
             raise AssertionError(f"waited {seconds} s for {what}")
-        time.sleep(max(0.02, 4 * (now - asked)))
+        time.sleep(min(max(0.02, 4 * (now - asked)), PAUSE_SECONDS))
 
 
 def accepts(path):
