@@ -25,10 +25,11 @@ NAPS, NAP_SECONDS = 15, 0.2  # at least so many of 30
 PLUGGED = 128 << 20  # bytes: a block of Linux's
 TWO_CPUS = "-smp", "1,maxcpus=2"
 CPU, SECOND_CPU = "host-x86_64-cpu", {"id": "second", "socket-id": 0, "die-id": 0, "core-id": 1, "thread-id": 0}
-CPU_SAMPLES_MIN = 200
+CPU_SAMPLES_MIN = 60
 PANIC_SECONDS = 5
-RESTORED_SECONDS = 15
-PAUSE_SECONDS = 4  # three until it is told
+PAUSE_SECONDS = 2
+PLUGGED_SECONDS = 4
+RESTORED_SECONDS = 3
 WAITED = re.compile(r"^waited (\S+) (\d+) ([0-9.]+) ([0-9a-f]+)", re.MULTILINE)  # what its programs have said
 CHILD_SECONDS = 0.1
 KNOWN_AGREE, KNOWN_LINE = 0.1, 0.4  # of what they say, and seconds: two lines of a terminal, with time to write them
@@ -58,7 +59,8 @@ for task in /proc/[0-9]*; do
 done
 # A processor that is plugged in waits for this, and has work then.
 if [ "$1" = plugs ]; then
-	(until busybox sh -c 'echo 1 >/sys/devices/system/cpu/cpu1/online' 2>/dev/null; do busybox sleep 0.2; done; exec user_spin_static 10000) &
+	(until busybox sh -c 'echo 1 >/sys/devices/system/cpu/cpu1/online' 2>/dev/null; do busybox sleep 0.2; done
+	echo "init: two processors"; exec user_spin_static 10000) &
 fi
 # For tasks that wait known ways: two that compute all the time beside the one below, for two processors, and one that naps.
 if [ "$1" = waits ]; then
@@ -119,9 +121,11 @@ class Attach(harness.ProgramTest):
                 self.assertIn("return", answer, command)
         return answer["return"]
 
+    def wait_for_console(self, text):
+        harness.wait_until(lambda: self.console.exists() and text in self.console.read_text(errors="replace"), text, 120)
+
     def wait_for_init(self):
-        harness.wait_until(lambda: self.console.exists() and "init: up" in self.console.read_text(errors="replace"),
-                           "the guest's init", 120)
+        self.wait_for_console("init: up")
 
     def check_alive(self):
         if self.qemu.poll() is not None:
@@ -251,7 +255,7 @@ class Attach(harness.ProgramTest):
                            "a sample of a task that runs", 60)
 
     def wait_for_panic(self):
-        harness.wait_until(lambda: "end Kernel panic" in self.console.read_text(errors="replace"), "the guest's panic", 120)
+        self.wait_for_console("end Kernel panic")
 
     def check_panicked(self, *which):
         """What has panicked is there with its stack, and every task that slept before it."""
@@ -372,24 +376,34 @@ class Attach(harness.ProgramTest):
         print(f"  {recording.name}: {ends}", flush=True)
         self.assertGreater(ends["whole"], USER_WHOLE_MIN * sum(ends.values()))
 
-    def start_recording(self, name, *which, seconds=120):
-        vprof = self.start(VPROF, "attach", *which, "-g", "--no-report", "--duration", f"{seconds}s", "-o", self.folder / name)
+    def start_recording(self, name, *which):
+        """Until detach(). What it says is in a file."""
+        with self.said(name).open("w") as said:
+            vprof = self.start(VPROF, "attach", *which, "-g", "--no-report", "-o", self.folder / name, stderr=said)
         self.addCleanup(vprof.kill)
 
         def begun():
             if vprof.poll() is not None:
-                self.fail(vprof.communicate())
+                self.fail(self.said(name).read_text())
             return (self.folder / name).exists()
         harness.wait_until(begun, "the recording", 30)
         return vprof
 
+    def said(self, name):
+        return self.folder / f"{name}.said"
+
+    def wait_for_word(self, name, word):
+        harness.wait_until(lambda: word in self.said(name).read_text(), word)
+
     def check_plug(self):
         """Memory that is plugged in is read: user space of programs that start afterwards is there, as Linux was told. A vCPU is followed."""
-        vprof = self.start_recording("plug", "--pid", self.qemu.pid, seconds=9)
+        vprof = self.start_recording("plug", "--pid", self.qemu.pid)
         self.tell("qmp-2", {"execute": "object-add", "arguments": {"qom-type": "memory-backend-memfd", "id": "more", "size": PLUGGED}},
                   {"execute": "device_add", "arguments": {"driver": "pc-dimm", "id": "dimm", "memdev": "more"}},
                   {"execute": "device_add", "arguments": {"driver": CPU, **SECOND_CPU}})
-        self.finish(vprof)
+        self.wait_for_console("init: two processors")
+        time.sleep(PLUGGED_SECONDS)
+        self.detach(vprof, "plug")
         self.check_alive()
         samples = [sample for sample in perf.vprof_samples(self.folder / "plug") if sample["mode"] != "vmm"]
         tasks = collections.Counter(sample["comm"] for sample in samples if sample["vcpu"] == 1)
@@ -403,36 +417,41 @@ class Attach(harness.ProgramTest):
         self.assertGreater(doctor["memory-bytes"], PLUGGED + (255 << 20))
         self.whole_user_chains(self.folder / "plug")
 
-    def pause(self):
+    def pause(self, name):
         self.tell("qmp-2", {"execute": "stop"})
+        self.wait_for_word(name, "is paused")
         time.sleep(PAUSE_SECONDS)
         self.tell("qmp-2", {"execute": "cont"})
-        time.sleep(2)
+        self.wait_for_word(name, "runs again")
 
-    def detach(self, vprof):
+    def end(self, vprof, name):
+        """What it has said by its end."""
+        self.finish(vprof)
+        said = self.said(name).read_text()
+        print(said, flush=True)
+        return said
+
+    def detach(self, vprof, name):
         vprof.send_signal(signal.SIGINT)
-        _, err = self.finish(vprof)
-        print(err, flush=True)
-        return err
+        return self.end(vprof, name)
 
     def check_pause(self):
         """A pause and a migration away, as KVM shows them, and as QEMU's monitor tells them."""
         saved = self.folder / "saved"
         pause = r"is paused; the recording goes on\n(.*\n)*.* runs again, after [1-9] s\n"
         by_kvm = self.start_recording("kvm", "--pid", self.qemu.pid)
-        self.pause()
-        self.assertRegex(self.detach(by_kvm), pause)
+        self.pause("kvm")
+        self.assertRegex(self.detach(by_kvm, "kvm"), pause)
         by_monitor = self.start_recording("monitor", *self.guest())
-        self.pause()
+        self.pause("monitor")
         self.tell("qmp-2", {"execute": "migrate", "arguments": {"uri": f"exec:cat >{saved}"}})
-        _, err = self.finish(by_monitor)
-        print(err, flush=True)
-        self.assertRegex(err, pause)
-        self.assertIn("the guest has migrated to another host; attach again there", err)
+        said = self.end(by_monitor, "monitor")
+        self.assertRegex(said, pause)
+        self.assertIn("the guest has migrated to another host; attach again there", said)
         # Its process stays, and its memory is there still.
         by_kvm = self.start_recording("migrated", "--pid", self.qemu.pid)
-        time.sleep(2 * PAUSE_SECONDS)
-        self.assertIn("is paused, or has migrated away: its VMM has KVM log what it writes; the recording goes on", self.detach(by_kvm))
+        self.wait_for_word("migrated", "is paused, or has migrated away: its VMM has KVM log what it writes; the recording goes on")
+        self.detach(by_kvm, "migrated")
         return saved
 
     def check_restored(self, saved):
@@ -443,11 +462,12 @@ class Attach(harness.ProgramTest):
                                 "-device", "pc-dimm,id=dimm,memdev=more", *TWO_CPUS,
                                 "-device", ",".join([CPU, *(f"{key}={value}" for key, value in SECOND_CPU.items())]))
         harness.wait_for_socket(self.folder / "other-2")
-        vprof = self.start_recording("restored", "--pid", other.pid, seconds=RESTORED_SECONDS)
+        vprof = self.start_recording("restored", "--pid", other.pid)
         self.tell("other-2", {"execute": "migrate-incoming", "arguments": {"uri": f"exec:cat {saved}"}})
-        # Its kernel is looked for when it runs, for some seconds, which may outlast the duration.
-        _, err = self.finish(vprof)
-        print(err, flush=True)
+        # Its kernel is looked for when it runs, for some seconds.
+        self.wait_for_word("restored", "has booted")
+        time.sleep(RESTORED_SECONDS)
+        self.detach(vprof, "restored")
         samples = [sample for sample in perf.vprof_samples(self.folder / "restored") if sample["mode"] != "vmm"]
         self.check_modes(samples)
         tasks = collections.Counter(sample["comm"] for sample in samples)
