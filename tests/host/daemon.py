@@ -25,7 +25,7 @@ class Daemon(host_daemon.DaemonTest):
         (self.folder / "init").write_text(INIT)
         harness.script("initramfs.sh", self.folder / "initrd", self.folder / "init")
         guest = self.start(VMM, "--kernel", harness.script("kernel-debian.sh"), "--initrd", self.folder / "initrd", "--memory", "256M",
-                           "--append", "console=ttyS0", "--console", "none", "--control", "none", "--name", self.name,
+                           "--append", "quiet", "--console", "none", "--control", "none", "--name", self.name,
                            stdout=subprocess.DEVNULL)
         self.addCleanup(self.finish, guest, status=None)
         self.addCleanup(guest.terminate)

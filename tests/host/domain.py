@@ -39,7 +39,7 @@ class Domain(libvirt.LibvirtTest):
         place.mkdir()
         shutil.copy(PROGRAM, place)
         self.recording = self.folder / "recording"
-        console = self.libvirt.create("debian", self.kernel, initrd, "console=ttyS0 panic=-1", accelerator="kvm", vcpus=2,
+        console = self.libvirt.create("debian", self.kernel, initrd, "console=ttyS0 panic=-1 quiet", accelerator="kvm", vcpus=2,
                                       memory=512, machine="q35", devices=VSOCK)
         self.wait_console(console, "init: works", BOOT_SECONDS)
 
