@@ -116,8 +116,7 @@ const struct control_method guest_methods[] = {
 	},
 	{
 		.name = "kernel-image",
-		.summary = "returns the kernel image of an attached guest, once it is known, or that of a guest that has not "
-	                   "started, if it is packed",
+		.summary = "returns the kernel image of an attached guest; before its start, a packed one of another",
 		.returns = kernel_image_members,
 		.descriptors = "the image, an ELF file or a bzImage",
 		.role = ROLE_OBSERVE,
