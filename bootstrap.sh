@@ -278,8 +278,9 @@ run_suite() {
 	check "Building asan, with clang" build asan "-DVPROF_TEST_SLOWNESS=$slowness"
 	target=threads check "Building tsan" build tsan "-DVPROF_TEST_SLOWNESS=$slowness"
 	run_tests release
-	run_tests asan -L 'unit|golden'
-	run_tests tsan -L threads
+	# Many of these wait more than they compute.
+	run_tests asan -L 'unit|golden' -j $((2 * $(nproc)))
+	run_tests tsan -L threads -j $((2 * $(nproc)))
 
 	((${#seconds[@]} == 0)) || { say "Passed alone, after failing beside others"; printf '%s\n' "${seconds[@]}"; }
 	((${#failures[@]} == 0)) || { say "Failed"; printf '%s\n' "${failures[@]}"; }
