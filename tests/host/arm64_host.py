@@ -10,7 +10,7 @@ import subprocess
 import harness
 
 HERE = pathlib.Path(__file__).resolve().parent
-MODULES = "9pnet_virtio", "9p", "overlay"
+MODULES = "9pnet_virtio", "9p", "overlay"  # to mount the root
 INIT = HERE / "arm64.init"
 CACHED = "packages-arm64"
 ARM64 = harness.SOURCE / "build" / "arm64" / "bin"
@@ -48,12 +48,12 @@ def need_host():
     harness.need(os.path.exists("/lib/ld-linux-aarch64.so.1"), "the libraries for arm64 are missing; install the package libglib2.0-dev:arm64")
 
 
-def module_files(kernel):
-    """The files of the modules that mount the root, each after those that it needs."""
+def module_files(kernel, modules):
+    """The files of these modules, each after those that it needs."""
     package, version = kernel.parents[1], kernel.name.removeprefix("vmlinuz-")
     if not (package / "lib/modules" / version / "modules.dep").exists():
         subprocess.run(["depmod", "-b", package, version], check=True)
-    listed = subprocess.run(["modprobe", "-d", package, "-S", version, "--show-depends", "-a", *MODULES], check=True, text=True,
+    listed = subprocess.run(["modprobe", "-d", package, "-S", version, "--show-depends", "-a", *modules], check=True, text=True,
                             stdout=subprocess.PIPE).stdout
     words = (line.split() for line in listed.splitlines())
     return list(dict.fromkeys(pathlib.Path(word[1]) for word in words if word[0] == "insmod"))
@@ -73,7 +73,7 @@ def make_initrd(folder, kernel):
     for place in "bin", "dev", "lower", "proc", "root", "rw", "sys":
         (root / place).mkdir(parents=True)
     modules.mkdir(parents=True)
-    names = [pathlib.Path(unpacked(module, modules)).name for module in module_files(kernel)]
+    names = [pathlib.Path(unpacked(module, modules)).name for module in module_files(kernel, MODULES)]
     (root / "modules").write_text("".join(f"{name}\n" for name in names))
     busybox = pathlib.Path(harness.script("package-arm64.sh", "busybox-static")) / "bin/busybox"
     shutil.copy(busybox, root / "bin/busybox")
