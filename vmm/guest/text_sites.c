@@ -125,6 +125,23 @@ static void read_paravirt(struct text_sites *sites, const struct image *image, c
 	}
 }
 
+/*
+ * The addresses of what ftrace changes at functions' entries (include/asm-generic/vmlinux.lds.h, MCOUNT_REC): it does
+ * so also where the image has no symbol for a function.
+ */
+static void read_ftrace(struct text_sites *sites, const struct image *image, const struct symtab *symtab)
+{
+	struct table table;
+	uint64_t address;
+
+	if (!table_find(image, symtab, "__start_mcount_loc", "__stop_mcount_loc", &table))
+		return;
+	for (size_t at = 0; at + sizeof(address) <= table.n; at += sizeof(address)) {
+		memcpy(&address, table.data + at, sizeof(address));
+		add(sites, address + image_slide(image), 1, "ftrace's");
+	}
+}
+
 /* ---- */
 
 static int compare(gconstpointer left, gconstpointer right)
@@ -142,6 +159,7 @@ struct text_sites *text_sites_read(const struct image *image, const struct symta
 	read_tables(sites, image, symtab);
 	read_alternatives(sites, image, symtab);
 	read_paravirt(sites, image, symtab);
+	read_ftrace(sites, image, symtab);
 	g_array_sort(sites->all, compare);
 	return sites;
 }
