@@ -69,7 +69,7 @@ int image_copy(int fd, enum image_copy_part part, GError **error);
 bool image_is_bzimage_file(struct span file);
 bool image_unpack_bzimage(struct image *image, GError **error);
 
-/* arm64/image_boot.c. Boot images for arm64: packed in a program for EFI, or plain, whose header is in image->bytes. */
+/* arm64/image_boot.c. Boot images for arm64: packed in a program for EFI, or plain, with the header in image->bytes. */
 bool image_is_zboot_file(struct span file);
 bool image_unpack_zboot(struct image *image, GError **error);
 bool image_is_gzip_file(struct span file);
