@@ -188,11 +188,11 @@ static bool check_processes(const struct trace *trace, GError **error)
 	const struct trace_values *given = trace->given;
 	const bool chosen = given->cgroup || (trace->script && (given->pid || given->comm));
 
-	for (size_t i = 0; chosen && i < trace_source_count(trace->source); i++)
-		if (probe_name_program(trace_source_probe(trace->source, i)->name))
-			return true;
 	if (!chosen)
 		return true;
+	for (size_t i = 0; i < trace_source_count(trace->source); i++)
+		if (probe_name_program(trace_source_probe(trace->source, i)->name))
+			return true;
 	g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE,
 	            "%s chooses the processes for probes of programs, as user:BINARY:FUNCTION, and there is none%s",
 	            given->cgroup ? "--cgroup"
