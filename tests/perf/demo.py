@@ -68,6 +68,8 @@ class Demo(harness.ProgramTest):
         cache = self.folder / ".debug"
         environment = os.environ | {"HOME": str(self.folder)}
         self.run_program(VPROF, "export", "--to", "buildid-cache", "-i", self.recording, env=environment)
+        # The only length that Hotspot knows.
+        self.assertEqual(len(report["recording"]["build-id"]), 40)
         lists = list(cache.glob("*/*/kallsyms"))
         self.assertEqual([str(file.relative_to(cache)) for file in lists], [f"[kernel.kallsyms]/{report['recording']['build-id']}/kallsyms"])
         text, _ = self.run_program("perf", "report", "--stdio", "-n", "--sort", "sym", "-i", self.recording, env=environment)
