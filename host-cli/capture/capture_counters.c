@@ -32,8 +32,10 @@ static void load_kernel(struct counter_sampling *sampling)
 	g_autoptr(GError) why = NULL;
 
 	sampling->image = kernel ? image_open(kernel, &why) : attach_engine_image(sampling->client, &why);
-	if (sampling->image)
+	if (sampling->image) {
 		sampling->symtab = symtab_load(sampling->image, &why);
+		image_give_symbols(sampling->image, -1);
+	}
 	if (!sampling->symtab)
 		warn("addresses will have no names: %s", why ? why->message : "the kernel is not known");
 }

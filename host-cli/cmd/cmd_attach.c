@@ -103,8 +103,10 @@ static struct kernel load_kernel(const struct attachment *attachment)
 	g_autoptr(GError) why = NULL;
 	struct kernel kernel = {.image = attach_engine_image(engine_process_client(attachment->engine), &why)};
 
-	if (kernel.image)
+	if (kernel.image) {
 		kernel.symtab = symtab_load(kernel.image, &why);
+		image_give_symbols(kernel.image, -1);
+	}
 	if (!kernel.symtab)
 		warn("addresses will have no names: %s", why->message);
 	return kernel;

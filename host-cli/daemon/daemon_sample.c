@@ -167,6 +167,7 @@ static void kernel_read(struct sampling *sampling)
 	kernel->symtab = symtab_load(kernel->image, NULL);
 	if (kernel->symtab)
 		symtab_keep_code(kernel->symtab);
+	image_give_symbols(kernel->image, -1);
 	image_rest(kernel->image);
 }
 

@@ -36,7 +36,10 @@ bool attach_engine_check(const struct attach_engine_options *options, const char
 struct engine_process *attach_engine_start(const struct attach_engine_options *options, const char *domain,
                                            const char *duration, int *status, GError **error);
 
-/* The kernel that the guest runs, at its addresses in the guest; NULL if the engine does not know it. */
+/*
+ * The kernel that the guest runs, at its addresses in the guest, and with its symbols if no one has asked before
+ * (image_give_symbols); NULL if the engine does not know it.
+ */
 struct image *attach_engine_image(struct client *client, GError **error);
 
 /*

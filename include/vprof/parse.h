@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#define VPROF_PARSE_PROTOCOL 2u
+#define VPROF_PARSE_PROTOCOL 3u
 #define VPROF_PARSE_FD 3
 #define VPROF_PARSE_TEXT_BYTES 4096u
 
@@ -34,8 +34,7 @@ enum vprof_parse_what {
 	VPROF_PARSE_PAGES,   /* `start` pages of `length` bytes: the size of each, packed, in 32 bits, and what they are
 	                        packed to, one behind the other. The answer is a byte for each, 1: it is whole, and the
 	                        pages */
-	VPROF_PARSE_SYMBOLS, /* symbols of image `image`, whose addresses slide by `start`; tables, none when it has
-	                        none */
+	VPROF_PARSE_SYMBOLS, /* symbols of image `image`, where it was linked; tables, none when it has none */
 	VPROF_PARSE_FRAMES,  /* its call frame information; tables, none when it describes no code */
 };
 
@@ -72,7 +71,7 @@ struct vprof_parse_request {
 	uint32_t what;
 	uint64_t offset, bytes; /* the part of the input that is meant */
 	uint64_t answer_bytes;  /* no answer may be larger */
-	uint64_t start, length; /* VPROF_PARSE_LINES, VPROF_PARSE_PAGES, VPROF_PARSE_SYMBOLS */
+	uint64_t start, length; /* VPROF_PARSE_LINES, VPROF_PARSE_PAGES */
 	uint32_t packing;       /* VPROF_PARSE_UNPACK, VPROF_PARSE_PAGES */
 	uint32_t image;         /* VPROF_PARSE_SYMBOLS, VPROF_PARSE_FRAMES: enum vprof_parse_image */
 	uint32_t text_bytes;    /* with the NUL behind each name */

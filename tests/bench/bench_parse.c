@@ -70,7 +70,7 @@ static void parse_apart(const struct job *job, double *ms)
 
 	if (!bytes)
 		fail(error);
-	if (job->request.what == VPROF_PARSE_SYMBOLS && !symtab_decode(bytes))
+	if (job->request.what == VPROF_PARSE_SYMBOLS && !symtab_decode(bytes, 0))
 		fail(NULL);
 	ms[APART] = now_ms() - begin;
 	/* Once more, as it is for every file but the first. */
@@ -80,7 +80,7 @@ static void parse_apart(const struct job *job, double *ms)
 	bytes = answer >= 0 ? sealed_map(answer) : NULL;
 	if (!bytes)
 		fail(error);
-	if (job->request.what == VPROF_PARSE_SYMBOLS && !symtab_decode(bytes))
+	if (job->request.what == VPROF_PARSE_SYMBOLS && !symtab_decode(bytes, 0))
 		fail(NULL);
 	ms[ASK] = now_ms() - begin;
 }

@@ -66,7 +66,7 @@ static struct symtab *load(const struct image *image)
 		return NULL;
 	g_autoptr(GBytes) answer = g_byte_array_free_to_bytes(symtab_encode(parsed));
 
-	symtab = symtab_decode(answer);
+	symtab = symtab_decode(answer, 0);
 	symtab_symbols(parsed, &n_parsed);
 	if (!symtab || !symtab_symbols(symtab, &n) || n != n_parsed)
 		g_error("a table of symbols is lost on its way");

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* An answer begins at a page. */
 	g_autoptr(GBytes) answer = g_bytes_new(data, size);
-	struct symtab *symtab = symtab_decode(answer);
+	struct symtab *symtab = symtab_decode(answer, 0);
 
 	if (!symtab)
 		return 0;

@@ -10,6 +10,7 @@
 #include "elf_builder.h"
 #include "fake_debug.h"
 #include "fake_task_look.h"
+#include "lib/parser/parser.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/x86/cfi_x86.h"
 #include "run_suite.h"
@@ -265,6 +266,22 @@ static void read_tasks(void)
 	done("query-tasks", "\"pid\":7,\"depth\":3");
 }
 
+/* Of the kernel, those that were kept: once. */
+static void read_symbols(void)
+{
+	const guint fds = peer.fds->len;
+
+	image_give_symbols(fake.guest.kernel_image, sealed_copy("symbols", "kept", 4));
+	done("kernel-image", "");
+	ck_assert_uint_eq(peer.fds->len, fds + 2);
+	char kept[4];
+
+	ck_assert_int_eq(pread(g_array_index(peer.fds, int, fds + 1), kept, sizeof(kept), 0), sizeof(kept));
+	ck_assert_mem_eq(kept, "kept", sizeof(kept));
+	done("kernel-image", "");
+	ck_assert_uint_eq(peer.fds->len, fds + 3);
+}
+
 static void ask_engine(void)
 {
 	static const char *const queries[] = {"query-status",    "query-guest",
@@ -280,6 +297,7 @@ static void ask_engine(void)
 	done("query-vcpu-time", "\"vcpu\":1");
 	done("mapping-read", "\"address\":\"0xffffffff81000010\"");
 	done("mapping-read", "\"address\":\"0x2000\",\"bytes\":16");
+	read_symbols();
 	fake.guest.kernel_unpacked = fake.guest.kernel_fd;
 	done("kernel-image", "");
 	fake.guest.kernel_unpacked = 0;

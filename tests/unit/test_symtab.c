@@ -2,9 +2,11 @@
 #include <check.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "elf_builder.h"
 #include "kallsyms_builder.h"
+#include "lib/parser/parser.h"
 #include "lib/symbol/symtab.h"
 #include "run_suite.h"
 
@@ -241,7 +243,14 @@ START_TEST(test_too_far_to_pack)
 }
 END_TEST
 
-/* Linux's .altinstr_aux. */
+static struct image *kernel_image(struct kernel *kernel)
+{
+	g_autoptr(GBytes) bytes = g_byte_array_free_to_bytes(elf_builder_finish(&kernel->builder));
+
+	elf_builder_deinit(&kernel->builder);
+	return image_new("test-kernel", bytes, NULL);
+}
+
 /* Where KASLR has put it: code and its sections slide, per-CPU offsets do not. */
 START_TEST(test_slide)
 {
@@ -253,11 +262,9 @@ START_TEST(test_slide)
 	elf_builder_symbol(&kernel.builder, "percpu", 0x10, 0, GLOBAL_LABEL, SHN_ABS);
 	elf_builder_symbol(&kernel.builder, "_etext", INIT, 0, GLOBAL_FUNCTION, kernel.text);
 
-	g_autoptr(GBytes) bytes = g_byte_array_free_to_bytes(elf_builder_finish(&kernel.builder));
-	struct image *image = image_new("test-kernel", bytes, NULL);
+	struct image *image = kernel_image(&kernel);
 	size_t n;
 
-	elf_builder_deinit(&kernel.builder);
 	image_set_slide(image, slide);
 	struct symtab *symtab = symtab_load(image, NULL);
 
@@ -272,6 +279,59 @@ START_TEST(test_slide)
 }
 END_TEST
 
+static struct image *small_image(void)
+{
+	struct kernel kernel;
+
+	kernel_init(&kernel, NULL);
+	kernel_symbol(&kernel, "function", TEXT + 0x10, 0x20, GLOBAL_FUNCTION);
+	return kernel_image(&kernel);
+}
+
+/* What was kept is not asked for again, here or by another image of the same kernel, wherever that has slid. */
+START_TEST(test_kept)
+{
+	const uint64_t slide = UINT64_C(0x23800000);
+	struct image *image = small_image(), *other = small_image();
+	struct symtab *symtab = symtab_load_keeping(image, NULL);
+
+	assert_at(symtab, TEXT + 0x10, "function");
+	symtab_free(symtab);
+	parser_stop();
+	image_set_slide(image, slide);
+	symtab = symtab_load(image, NULL);
+	assert_at(symtab, TEXT + slide + 0x10, "function");
+	symtab_free(symtab);
+	image_give_symbols(other, image_take_symbols(image));
+	ck_assert_int_eq(image_take_symbols(image), -1);
+	symtab = symtab_load(other, NULL);
+	assert_at(symtab, TEXT + 0x10, "function");
+	symtab_free(symtab);
+	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* no vprof-parse */
+	image_free(image);
+	image_free(other);
+}
+END_TEST
+
+/* From another program, it may be anything. */
+START_TEST(test_given_symbols_are_checked)
+{
+	g_autoptr(GError) error = NULL;
+	struct image *image = small_image();
+
+	image_give_symbols(image, sealed_copy("test", "rubbish", 7));
+	ck_assert_ptr_null(symtab_load(image, &error));
+	ck_assert(g_error_matches(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT));
+	image_give_symbols(image, -1);
+	struct symtab *symtab = symtab_load(image, NULL);
+
+	assert_at(symtab, TEXT + 0x10, "function");
+	symtab_free(symtab);
+	image_free(image);
+}
+END_TEST
+
+/* Linux's .altinstr_aux. */
 START_TEST(test_section_without_symbols)
 {
 	struct kernel kernel;
@@ -544,6 +604,8 @@ int main(void)
 	tcase_add_test(tcase, test_packed);
 	tcase_add_test(tcase, test_too_far_to_pack);
 	tcase_add_test(tcase, test_slide);
+	tcase_add_test(tcase, test_kept);
+	tcase_add_test(tcase, test_given_symbols_are_checked);
 	tcase_add_test(tcase, test_section_without_symbols);
 	tcase_add_test(tcase, test_nested);
 	tcase_add_test(tcase, test_data);

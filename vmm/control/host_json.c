@@ -72,10 +72,10 @@ static json_t *unwinder_json(const struct image *image)
 	return part;
 }
 
-static json_t *parts_json(const struct image *image)
+static json_t *parts_json(struct image *image)
 {
 	g_autoptr(GError) error = NULL;
-	struct symtab *symtab = symtab_load(image, &error);
+	struct symtab *symtab = symtab_load_keeping(image, &error);
 	const char *no_symbols = error ? error->message : NULL;
 	struct kernel_layout *layout = kernel_layout_load(image);
 	const char *no_tasks = layout->tasks_why;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* query-guest, guest-start, guest-stop, kernel-image */
+#include <fcntl.h>
+
 #include "control/method_priv.h"
 
 /* For the greeting, too: enough to recognise a guest. */
@@ -66,7 +68,7 @@ static json_t *kernel_image_json(const char *path, uint64_t slide)
 static json_t *method_kernel_image(struct control_call *call, GError **error)
 {
 	const struct guest *guest = call->server->guest;
-	const struct image *image = guest->kernel_image;
+	struct image *image = guest->kernel_image;
 
 	if (guest->kernel_unpacked > 0) {
 		call->fds[call->n_fds++] = guest->kernel_unpacked;
@@ -78,7 +80,10 @@ static json_t *method_kernel_image(struct control_call *call, GError **error)
 		                              : "the kernel is a file that was given to the engine");
 		return NULL;
 	}
-	call->fds[call->n_fds++] = guest->kernel_fd;
+	call->fds[call->n_fds++] = fcntl(guest->kernel_fd, F_DUPFD_CLOEXEC, 0);
+	call->fds[call->n_fds] = image_take_symbols(image);
+	call->n_fds += call->fds[call->n_fds] >= 0;
+	call->owns_fds = true;
 	return kernel_image_json(image_path(image), image_slide(image));
 }
 
@@ -118,7 +123,8 @@ const struct control_method guest_methods[] = {
 		.name = "kernel-image",
 		.summary = "returns the kernel image of an attached guest; before its start, a packed one of another",
 		.returns = kernel_image_members,
-		.descriptors = "the image, an ELF file or a bzImage",
+		.descriptors =
+			"the image, an ELF file or a bzImage; for the first client that asks, also its symbols, as vprof-parse gives them",
 		.role = ROLE_OBSERVE,
 		.run = method_kernel_image,
 	},

@@ -31,7 +31,6 @@ bool parse_symbols(const struct parse_input *input, const struct vprof_parse_req
 
 	if (!image)
 		return false;
-	image_set_slide(image, request->start);
 	symtab = symtab_parse(image, &why);
 	if (why) {
 		g_propagate_error(error, why);

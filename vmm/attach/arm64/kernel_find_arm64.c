@@ -87,9 +87,9 @@ static bool is_vectors(const struct symtab *symtab, uint64_t address)
 }
 
 /* The kernel's own symbols must agree with where the vectors are. */
-static bool check(const struct image *image, uint64_t address, GError **error)
+static bool check(struct image *image, uint64_t address, GError **error)
 {
-	struct symtab *symtab = symtab_load(image, error);
+	struct symtab *symtab = symtab_load_keeping(image, error);
 
 	if (!symtab)
 		return false;

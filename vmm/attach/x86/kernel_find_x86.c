@@ -80,10 +80,10 @@ static bool handler_find(struct guest *guest, const struct hmp_registers *regist
 static const char *const handler_names[] = {"asm_exc_divide_error", "divide_error", "early_idt_handler_array"};
 
 /* Where the image has them: the first *n. False, with an error, when it has none. */
-static bool handlers_linked(const struct image *image, uint64_t addresses[G_N_ELEMENTS(handler_names)], size_t *n,
+static bool handlers_linked(struct image *image, uint64_t addresses[G_N_ELEMENTS(handler_names)], size_t *n,
                             GError **error)
 {
-	struct symtab *symtab = symtab_load(image, error);
+	struct symtab *symtab = symtab_load_keeping(image, error);
 
 	*n = 0;
 	if (!symtab)

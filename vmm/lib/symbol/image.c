@@ -59,6 +59,7 @@ void image_free(struct image *image)
 		close(image->unpacked);
 	if (image->source >= 0)
 		close(image->source);
+	image_give_symbols(image, -1);
 	g_free(image);
 }
 
@@ -76,9 +77,24 @@ void image_set_slide(struct image *image, uint64_t slide)
 {
 	image->slide = slide;
 	for (size_t i = 0; i < image->n_segments; i++)
-		image->segments[i].gva = image_slid(image, image->segments[i].gva);
+		image->segments[i].gva = address_slid(image->segments[i].gva, slide);
 	for (size_t i = 0; i < image->n_sections; i++)
-		image->sections[i].sh_addr = image_slid(image, image->sections[i].sh_addr);
+		image->sections[i].sh_addr = address_slid(image->sections[i].sh_addr, slide);
+}
+
+int image_take_symbols(struct image *image)
+{
+	const int symbols = image->symbols;
+
+	image->symbols = -1;
+	return symbols;
+}
+
+void image_give_symbols(struct image *image, int symbols)
+{
+	if (image->symbols >= 0)
+		close(image->symbols);
+	image->symbols = symbols;
 }
 
 uint64_t image_slide(const struct image *image)

@@ -133,6 +133,14 @@ int image_memory(const struct image *image, uint64_t *bytes, GError **error);
  */
 int image_debug_file(const struct image *image, uint64_t *bytes, GError **error);
 
+/*
+ * What vprof-parse has said of the symbols (symtab_load_keeping), in sealed memory: the image has it no more, and the
+ * caller closes it. -1: it has none.
+ */
+int image_take_symbols(struct image *image);
+/* Takes it over, -1 for none: also that of the same image in another program, for symtab_load, which checks it. */
+void image_give_symbols(struct image *image, int symbols);
+
 /* The bytes of a section by name; NULL if absent or without contents in the file. */
 const uint8_t *image_section(const struct image *image, const char *name, size_t *bytes, uint64_t *address);
 

@@ -16,19 +16,32 @@ static enum vprof_parse_image kind_of(const struct image *image)
 	}
 }
 
-GBytes *image_ask(const struct image *image, enum vprof_parse_what what, uint64_t answer_bytes, GError **error)
+int image_ask_memory(const struct image *image, enum vprof_parse_what what, uint64_t answer_bytes, GError **error)
 {
-	struct vprof_parse_request request = {
-		.what = what, .answer_bytes = answer_bytes, .start = image->slide, .image = kind_of(image)};
+	struct vprof_parse_request request = {.what = what, .answer_bytes = answer_bytes, .image = kind_of(image)};
 	int file = image_memory(image, &request.bytes, error);
 	int answer = file >= 0 ? parser_ask(&request, file, error) : -1;
-	GBytes *mapped = answer >= 0 ? sealed_map(answer) : NULL;
 
-	if (answer >= 0 && !mapped)
-		g_set_error_literal(error, IMAGE_ERROR, IMAGE_ERROR_IO, "cannot be read: the answer cannot be mapped");
-	if (answer >= 0)
-		close(answer);
 	if (file >= 0)
 		close(file);
+	return answer;
+}
+
+GBytes *image_answer_map(int answer, GError **error)
+{
+	GBytes *mapped = sealed_map(answer);
+
+	if (!mapped)
+		g_set_error_literal(error, IMAGE_ERROR, IMAGE_ERROR_IO, "cannot be read: the answer cannot be mapped");
+	return mapped;
+}
+
+GBytes *image_ask(const struct image *image, enum vprof_parse_what what, uint64_t answer_bytes, GError **error)
+{
+	int answer = image_ask_memory(image, what, answer_bytes, error);
+	GBytes *mapped = answer >= 0 ? image_answer_map(answer, error) : NULL;
+
+	if (answer >= 0)
+		close(answer);
 	return mapped;
 }

@@ -97,7 +97,7 @@ static struct image *image_make(const char *path, GBytes *file, enum image_kind 
 	image->file = g_bytes_ref(file);
 	image->sealed = sealed;
 	image->source = source;
-	image->unpacked = -1;
+	image->unpacked = image->symbols = -1;
 	if (!parse(image, error)) {
 		image_free(image);
 		return NULL;

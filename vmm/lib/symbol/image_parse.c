@@ -17,7 +17,7 @@ struct image *image_new_unpacked(enum image_kind kind, GBytes *bytes, GError **e
 
 	image->kind = kind;
 	image->elf = g_bytes_ref(bytes);
-	image->sealed = image->unpacked = image->source = -1;
+	image->sealed = image->unpacked = image->source = image->symbols = -1;
 	image->bytes.data = g_bytes_get_data(bytes, &image->bytes.n);
 	if (image_parse(image, error))
 		return image;

@@ -25,6 +25,7 @@ struct image {
 	int sealed;   /* memory with `file`; -1: bytes of the caller */
 	int unpacked; /* memory with `elf`; -1: it is `file` */
 	int source;   /* the file with debug information that `sealed` has not; -1 */
+	int symbols;  /* sealed memory with what vprof-parse says of its symbols; -1: none is kept */
 	GBytes *elf;  /* `file` again, or the unpacked payload */
 	struct span bytes;
 	struct span setup_header;
@@ -47,10 +48,10 @@ struct image {
 	struct span section_names;
 };
 
-/* `address` of the image, where it is in memory. Per-CPU offsets and a program's addresses do not slide. */
-static inline uint64_t image_slid(const struct image *image, uint64_t address)
+/* An address of an image where it is in memory. Per-CPU offsets and a program's addresses do not slide. */
+static inline uint64_t address_slid(uint64_t address, uint64_t slide)
 {
-	return address >> 63 ? address + image->slide : address;
+	return address >> 63 ? address + slide : address;
 }
 
 /* "kernel", "program", "kernel module". */
@@ -79,8 +80,10 @@ bool image_parse_boot(struct image *image, GError **error);
 /* image_payload.c. Sets elf and compression. The last bytes of `payload` are the size of what was packed. */
 bool image_unpack_payload(struct image *image, struct span payload, GError **error);
 
-/* image_ask.c. What vprof-parse says of the image; NULL with PARSER_ERROR or IMAGE_ERROR, as a clause without a
- * subject. */
+/* image_ask.c. Sealed memory with what vprof-parse says of the image, or its contents; -1 or NULL with PARSER_ERROR or
+ * IMAGE_ERROR, as a clause without a subject. */
+int image_ask_memory(const struct image *image, enum vprof_parse_what what, uint64_t answer_bytes, GError **error);
+GBytes *image_answer_map(int answer, GError **error);
 GBytes *image_ask(const struct image *image, enum vprof_parse_what what, uint64_t answer_bytes, GError **error);
 
 /* image_parse.c. Fills in what image->bytes, which are not packed, say. */

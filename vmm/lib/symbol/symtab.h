@@ -34,11 +34,19 @@ struct symtab_builder;
  * are left out. Nothing of the image is kept: it may be freed before the table. Errors: both, and PARSER_ERROR.
  */
 struct symtab *symtab_load(const struct image *image, GError **error);
-/* In vprof-parse: the same; NULL without an error when there are none. Errors, without a path: SYMTAB_ERROR_CORRUPT. */
+/* The same, and the image keeps what vprof-parse says, for the next ones that load its symbols (image_take_symbols). */
+struct symtab *symtab_load_keeping(struct image *image, GError **error);
+/*
+ * In vprof-parse: the same of an image that has not slid; NULL without an error when there are none. Errors, without a
+ * path: SYMTAB_ERROR_CORRUPT.
+ */
 struct symtab *symtab_parse(const struct image *image, GError **error);
-/* The answer (include/vprof/parse.h); and the table again, NULL for an answer that contradicts itself. */
+/*
+ * The answer (include/vprof/parse.h); and the table again, with the kernel's addresses slid, NULL for an answer that
+ * contradicts itself.
+ */
 GByteArray *symtab_encode(const struct symtab *symtab);
-struct symtab *symtab_decode(GBytes *answer);
+struct symtab *symtab_decode(GBytes *answer, uint64_t slide);
 
 /* Code that a list of symbols is about. */
 struct symtab_code {

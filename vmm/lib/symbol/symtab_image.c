@@ -48,8 +48,8 @@ static void add_symbol(struct symtab_builder *builder, const struct image *image
 		return;
 
 	/* A module is not linked: its symbols count from their sections. */
-	uint64_t address = image->kind == IMAGE_MODULE && section ? section->sh_addr + symbol->st_value
-	                                                          : image_slid(image, symbol->st_value);
+	uint64_t address =
+		image->kind == IMAGE_MODULE && section ? section->sh_addr + symbol->st_value : symbol->st_value;
 	bool ends = section && section->sh_size > 0 && address - section->sh_addr == section->sh_size;
 
 	symtab_add(builder, address, symbol->st_size, symbol_letter(symbol, section), name, ends);
@@ -138,18 +138,12 @@ static GArray *regions_new(const struct image *image)
 	return regions;
 }
 
-struct kallsyms_target {
-	struct symtab_builder *builder;
-	const struct image *image;
-};
-
 static void add_kallsyms(uint64_t address, char type, const char *name, void *data)
 {
 	/* The two ends that scripts/kallsyms.c keeps (text_ranges); and data, which a segment may have beside code. */
 	bool ends = strcmp(name, "_etext") == 0 || strcmp(name, "_einittext") == 0 || !strchr("TtWw?", type);
-	const struct kallsyms_target *to = data;
 
-	symtab_add(to->builder, image_slid(to->image, address), 0, type, name, ends);
+	symtab_add(data, address, 0, type, name, ends);
 }
 
 static struct symtab *load_table(const struct image *image, uint32_t type, const char *source, GError **error)
@@ -168,7 +162,6 @@ static struct symtab *load_table(const struct image *image, uint32_t type, const
 static struct symtab *load_kallsyms(const struct image *image, GError **error)
 {
 	struct symtab_builder builder;
-	struct kallsyms_target to = {&builder, image};
 	struct symtab *symtab = NULL;
 	g_autoptr(GError) cause = NULL;
 
@@ -177,9 +170,8 @@ static struct symtab *load_kallsyms(const struct image *image, GError **error)
 		const struct image_segment *segment = &image->segments[i];
 
 		g_clear_error(&cause);
-		/* Addresses in the tables are as linked. */
-		if (kallsyms_decode(image->bytes.data + segment->file_offset, (size_t)segment->file_bytes,
-		                    segment->gva - (segment->gva >> 63 ? image->slide : 0), add_kallsyms, &to, &cause))
+		if (kallsyms_decode(image->bytes.data + segment->file_offset, (size_t)segment->file_bytes, segment->gva,
+		                    add_kallsyms, &builder, &cause))
 			symtab = symtab_builder_finish(&builder, "kallsyms");
 		else if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
 			break;

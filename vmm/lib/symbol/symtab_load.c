@@ -18,17 +18,16 @@ static struct symtab *none(const struct image *image, GError **error)
 	return NULL;
 }
 
-struct symtab *symtab_load(const struct image *image, GError **error)
+/* `answer`: NULL: none, because of `why`. */
+static struct symtab *take(const struct image *image, GBytes *answer, GError *why, GError **error)
 {
 	g_autofree char *what = g_strdup_printf("the symbol table of %s ", image->path);
-	GError *why = NULL;
-	g_autoptr(GBytes) answer = image_ask(image, VPROF_PARSE_SYMBOLS, ANSWER_BYTES_MAX, &why);
 	struct symtab *symtab = NULL;
 
 	if (answer && g_bytes_get_size(answer) == 0)
 		return none(image, error);
-	if (answer)
-		symtab = symtab_decode(answer);
+	if (answer && g_bytes_get_size(answer) <= ANSWER_BYTES_MAX)
+		symtab = symtab_decode(answer, image->slide);
 	if (g_error_matches(why, PARSER_ERROR, PARSER_ERROR_REFUSED))
 		why->domain = SYMTAB_ERROR, why->code = SYMTAB_ERROR_CORRUPT;
 	if (why)
@@ -37,4 +36,24 @@ struct symtab *symtab_load(const struct image *image, GError **error)
 		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
 		            "%scannot be read: what vprof-parse says of it contradicts itself", what);
 	return symtab;
+}
+
+struct symtab *symtab_load(const struct image *image, GError **error)
+{
+	GError *why = NULL;
+	g_autoptr(GBytes) answer = image->symbols >= 0 ? image_answer_map(image->symbols, &why)
+	                                               : image_ask(image, VPROF_PARSE_SYMBOLS, ANSWER_BYTES_MAX, &why);
+
+	return take(image, answer, why, error);
+}
+
+struct symtab *symtab_load_keeping(struct image *image, GError **error)
+{
+	GError *why = NULL;
+
+	if (image->symbols < 0)
+		image->symbols = image_ask_memory(image, VPROF_PARSE_SYMBOLS, ANSWER_BYTES_MAX, &why);
+	g_autoptr(GBytes) answer = image->symbols >= 0 ? image_answer_map(image->symbols, &why) : NULL;
+
+	return take(image, answer, why, error);
 }

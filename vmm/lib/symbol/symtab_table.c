@@ -4,11 +4,12 @@
 
 #include "lib/parser/table.h"
 #include "lib/record/text.h"
+#include "lib/symbol/image_priv.h"
 #include "lib/symbol/symtab_priv.h"
 
 _Static_assert(sizeof(struct symtab_range) == sizeof(struct vprof_parse_range) &&
                        offsetof(struct symtab_range, symbol) == offsetof(struct vprof_parse_range, symbol),
-               "ranges are taken over as they are");
+               "ranges are given as they are");
 
 /* ---- there ---- */
 
@@ -49,30 +50,33 @@ GByteArray *symtab_encode(const struct symtab *symtab)
 /* ---- here ---- */
 
 /* Names may share bytes, but not begin inside of another one: that would cut characters. */
-static bool symbol_decode(const struct vprof_parse_symbol *row, const char *text, size_t text_bytes,
+static bool symbol_decode(const struct vprof_parse_symbol *row, const char *text, size_t text_bytes, uint64_t slide,
                           struct symbol *symbol)
 {
-	*symbol = (struct symbol){row->address, row->size, text + row->name, (char)row->type};
+	*symbol = (struct symbol){address_slid(row->address, slide), row->size, text + row->name, (char)row->type};
 	return row->size > 0 && row->name > 0 && row->name < text_bytes && text[row->name - 1] == '\0' &&
 	       row->type < 0x80 && g_ascii_isgraph((char)row->type);
 }
 
 static bool symbols_decode(const struct vprof_parse_symbol *rows, size_t n, const char *text, size_t text_bytes,
-                           struct symbol *symbols)
+                           uint64_t slide, struct symbol *symbols)
 {
 	for (size_t i = 0; i < n; i++)
-		if (!symbol_decode(&rows[i], text, text_bytes, &symbols[i]) ||
-		    (i > 0 && rows[i].address < rows[i - 1].address))
+		if (!symbol_decode(&rows[i], text, text_bytes, slide, &symbols[i]) ||
+		    (i > 0 && symbols[i].address < symbols[i - 1].address))
 			return false;
 	return true;
 }
 
-static bool ranges_are_sound(const struct vprof_parse_range *rows, size_t n, size_t n_symbols)
+static bool ranges_decode(const struct vprof_parse_range *rows, size_t n, size_t n_symbols, uint64_t slide,
+                          struct symtab_range *ranges)
 {
-	for (size_t i = 0; i < n; i++)
-		if ((rows[i].symbol >= n_symbols && rows[i].symbol != SYMTAB_NO_SYMBOL) ||
-		    (i > 0 && rows[i].start <= rows[i - 1].start))
+	for (size_t i = 0; i < n; i++) {
+		ranges[i] = (struct symtab_range){address_slid(rows[i].start, slide), rows[i].symbol};
+		if ((ranges[i].symbol >= n_symbols && ranges[i].symbol != SYMTAB_NO_SYMBOL) ||
+		    (i > 0 && ranges[i].start <= ranges[i - 1].start))
 			return false;
+	}
 	return true;
 }
 
@@ -98,7 +102,7 @@ static const void *rows_of(GBytes *answer, enum vprof_parse_table_kind kind, siz
 	return rows;
 }
 
-struct symtab *symtab_decode(GBytes *answer)
+struct symtab *symtab_decode(GBytes *answer, uint64_t slide)
 {
 	size_t text_bytes, n, n_sections, n_ranges;
 	const char *text = table_text(answer, &text_bytes);
@@ -107,7 +111,7 @@ struct symtab *symtab_decode(GBytes *answer)
 		rows_of(answer, VPROF_PARSE_TABLE_SECTIONS, sizeof(struct vprof_parse_symbol), &n_sections);
 	const void *ranges = rows_of(answer, VPROF_PARSE_TABLE_RANGES, sizeof(struct vprof_parse_range), &n_ranges);
 
-	if (!text || n == 0 || n_ranges == 0 || !ranges_are_sound(ranges, n_ranges, n))
+	if (!text || n == 0 || n_ranges == 0)
 		return NULL;
 	struct symtab *symtab = g_new0(struct symtab, 1);
 
@@ -116,11 +120,13 @@ struct symtab *symtab_decode(GBytes *answer)
 	symtab->symbols = g_new(struct symbol, n);
 	symtab->n_symbols = n;
 	symtab->ranges = g_array_sized_new(FALSE, FALSE, sizeof(struct symtab_range), (guint)n_ranges);
-	g_array_append_vals(symtab->ranges, ranges, (guint)n_ranges);
+	g_array_set_size(symtab->ranges, (guint)n_ranges);
 	symtab->nameless = g_array_sized_new(FALSE, FALSE, sizeof(struct symbol), (guint)n_sections);
 	g_array_set_size(symtab->nameless, (guint)n_sections);
-	if (symbols_decode(symbols, n, symtab->source, text_bytes, symtab->symbols) &&
-	    symbols_decode(sections, n_sections, symtab->source, text_bytes, (struct symbol *)symtab->nameless->data))
+	if (ranges_decode(ranges, n_ranges, n, slide, (struct symtab_range *)symtab->ranges->data) &&
+	    symbols_decode(symbols, n, symtab->source, text_bytes, slide, symtab->symbols) &&
+	    symbols_decode(sections, n_sections, symtab->source, text_bytes, slide,
+	                   (struct symbol *)symtab->nameless->data))
 		return symtab;
 	symtab_free(symtab);
 	return NULL;
