@@ -32,13 +32,21 @@ static size_t piece_at(const char *at, bool *shown)
 	return c < INVALID ? (size_t)(g_utf8_next_char(at) - at) : 1;
 }
 
+/* The first byte that has to be looked at. */
+static char *plain_end(char *at, const char *end)
+{
+	while (at < end && *at >= ' ' && *at <= '~')
+		at++;
+	return at;
+}
+
 void text_make_printable(char *text)
 {
 	const char *end = text + PRINTABLE_BYTES_MAX;
 	size_t n;
 	bool shown;
 
-	for (char *at = text; *at != '\0'; at += n) {
+	for (char *at = plain_end(text, end); *at != '\0'; at = plain_end(at + n, end)) {
 		n = piece_at(at, &shown);
 		if (n > (size_t)(end - at)) {
 			*at = '\0';

@@ -117,6 +117,27 @@ static int compare_candidates(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
+/* Where they are by address already, as in kallsyms, only those that share one are sorted. */
+static void candidates_sort(GArray *candidates)
+{
+	struct candidate *all = (struct candidate *)candidates->data;
+	const size_t n = candidates->len;
+
+	for (size_t i = 1; i < n; i++) {
+		if (all[i].symbol.address < all[i - 1].symbol.address) {
+			g_array_sort(candidates, compare_candidates);
+			return;
+		}
+	}
+	for (size_t from = 0, to; from < n; from = to) {
+		to = from + 1;
+		while (to < n && all[to].symbol.address == all[from].symbol.address)
+			to++;
+		if (to - from > 1)
+			qsort(&all[from], to - from, sizeof(*all), compare_candidates);
+	}
+}
+
 /* A size of at least 1 that does not leave the symbol's region. `next`: the next higher address of a symbol. */
 static uint64_t size_within(const struct symtab_region *region, const struct symbol *symbol, uint64_t next)
 {
@@ -282,7 +303,7 @@ static GArray *nameless_new(const struct symtab_builder *builder)
 
 struct symtab *symtab_builder_finish(struct symtab_builder *builder, const char *source)
 {
-	g_array_sort(builder->candidates, compare_candidates);
+	candidates_sort(builder->candidates);
 	set_sizes(builder);
 
 	g_autoptr(GArray) ranges = ranges_new(builder);
