@@ -147,6 +147,8 @@ END_TEST
 
 #define MANY 3000u
 #define MANY_BYTES (MANY * 32)
+#define ALIKE_BITS 7u
+#define ALIKE (1u << ALIKE_BITS)
 #define LONG_NAME 400u /* shares more with the next one than a byte can say */
 
 /* Names that begin alike, some twice; code that nests, ends and has gaps; data between. */
@@ -218,6 +220,58 @@ START_TEST(test_packed)
 	ck_assert_uint_eq(n, 0);
 	symtab_free(packed);
 	symtab_free(whole);
+}
+END_TEST
+
+/* The same symbols by name, with the index and without. */
+START_TEST(test_names)
+{
+	const struct symtab_code code = {TEXT, MANY_BYTES};
+	struct symtab *searched = many_new(&code, 1), *indexed = many_new(&code, 1);
+	size_t n;
+	const struct symbol *symbols = symtab_symbols(searched, &n);
+
+	symtab_index_names(indexed);
+	symtab_index_names(indexed); /* for a second time, which does nothing */
+	for (size_t i = 0; i < n; i++)
+		if (!is_same(symtab_find_name(indexed, symbols[i].name), symtab_find_name(searched, symbols[i].name)))
+			ck_abort_msg("another symbol %s", symbols[i].name);
+	ck_assert_ptr_null(symtab_find_name(indexed, ""));
+	ck_assert_ptr_null(symtab_find_name(indexed, "aaa_"));
+	symtab_keep_code(indexed);
+	ck_assert_ptr_nonnull(symtab_find_name(indexed, symtab_find(searched, symbols[n / 2].address)->name));
+	symtab_index_names(indexed); /* nor of a packed one */
+	symtab_free(indexed);
+	symtab_free(searched);
+}
+END_TEST
+
+/* Names of which g_str_hash makes the same number: 33 * 'b' + 'A' is 33 * 'a' + 'b'. */
+static void alike_list(struct symtab_builder *builder, void *data G_GNUC_UNUSED)
+{
+	for (unsigned i = 0; i < ALIKE; i++) {
+		char name[2 * ALIKE_BITS + 1] = "";
+
+		for (unsigned bit = 0; bit < ALIKE_BITS; bit++)
+			memcpy(name + 2 * bit, i >> bit & 1 ? "bA" : "ab", 2);
+		symtab_add(builder, TEXT + i, 1, 'T', name, false);
+	}
+}
+
+/* They are found all the same. */
+START_TEST(test_names_alike)
+{
+	const struct symtab_code code = {TEXT, ALIKE};
+	struct symtab *symtab = symtab_new_list("list", &code, 1, alike_list, NULL);
+	size_t n;
+	const struct symbol *symbols = symtab_symbols(symtab, &n);
+
+	ck_assert_uint_eq(n, ALIKE);
+	ck_assert_uint_eq(g_str_hash(symbols[0].name), g_str_hash(symbols[n - 1].name));
+	symtab_index_names(symtab);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_ptr_eq(symtab_find_name(symtab, symbols[i].name), &symbols[i]);
+	symtab_free(symtab);
 }
 END_TEST
 
@@ -602,6 +656,8 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, test_ranges);
 	tcase_add_test(tcase, test_packed);
+	tcase_add_test(tcase, test_names);
+	tcase_add_test(tcase, test_names_alike);
 	tcase_add_test(tcase, test_too_far_to_pack);
 	tcase_add_test(tcase, test_slide);
 	tcase_add_test(tcase, test_kept);

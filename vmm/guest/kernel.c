@@ -60,8 +60,10 @@ struct kernel_layout *kernel_layout_load(const struct image *image)
 	struct types *types = symtab ? types_new(image, &error) : NULL;
 	struct kernel_layout *layout = kernel_layout_none(error ? error->message : NULL);
 
-	if (symtab)
+	if (symtab) {
+		symtab_index_names(symtab);
 		layout->interrupt_stack = kernel_hot_symbol(symtab, types, "hardirq_stack_ptr", "hardirq_stack_ptr");
+	}
 	if (types)
 		layouts_load(layout, image, symtab, types);
 	types_free(types);

@@ -349,6 +349,7 @@ void symtab_free(struct symtab *symtab)
 	g_array_unref(symtab->ranges);
 	g_array_unref(symtab->nameless);
 	symtab_packed_free(symtab->packed);
+	g_free(symtab->places);
 	g_free(symtab);
 }
 
@@ -374,6 +375,7 @@ void symtab_keep_code(struct symtab *symtab)
 	g_string_chunk_free(symtab->names);
 	symtab->names = names;
 	g_clear_pointer(&symtab->symbols, g_free);
+	g_clear_pointer(&symtab->places, g_free);
 	symtab->n_symbols = 0;
 	g_array_unref(symtab->ranges);
 	symtab->ranges = g_array_new(false, false, sizeof(struct symtab_range));
@@ -446,8 +448,52 @@ const struct symbol *symtab_find_data(const struct symtab *symtab, uint64_t addr
 	return found;
 }
 
+/* ---- by name ---- */
+
+#define NAME_PROBES_MAX 64u
+
+/*
+ * Where the first symbol of that name is, or an empty place for it; NULL: too many names want the same, which an image
+ * can be made for.
+ */
+static uint32_t *place_find(const struct symtab *symtab, const char *name)
+{
+	const size_t first = g_str_hash(name);
+
+	for (size_t i = 0; i < NAME_PROBES_MAX; i++) {
+		uint32_t *place = &symtab->places[(first + i) & (symtab->n_places - 1)];
+
+		if (*place == 0 || strcmp(symtab->symbols[*place - 1].name, name) == 0)
+			return place;
+	}
+	return NULL;
+}
+
+void symtab_index_names(struct symtab *symtab)
+{
+	if (symtab->places || symtab->packed || symtab->n_symbols >= UINT32_MAX / 2)
+		return;
+	for (symtab->n_places = 1; symtab->n_places < 2 * symtab->n_symbols;)
+		symtab->n_places *= 2;
+	symtab->places = g_new0(uint32_t, symtab->n_places);
+	for (size_t i = 0; i < symtab->n_symbols; i++) {
+		uint32_t *place = place_find(symtab, symtab->symbols[i].name);
+
+		if (!place) {
+			g_clear_pointer(&symtab->places, g_free);
+			return;
+		}
+		if (*place == 0)
+			*place = (uint32_t)i + 1;
+	}
+}
+
 const struct symbol *symtab_find_name(const struct symtab *symtab, const char *name)
 {
+	const uint32_t *place = symtab->places ? place_find(symtab, name) : NULL;
+
+	if (place)
+		return *place != 0 ? &symtab->symbols[*place - 1] : NULL;
 	if (symtab->packed)
 		return symtab_packed_find_name(symtab->packed, name);
 	for (size_t i = 0; i < symtab->n_symbols; i++)

@@ -86,6 +86,8 @@ const char *symtab_source(const struct symtab *symtab);
 const struct symbol *symtab_find(const struct symtab *symtab, uint64_t address);
 /* The data symbol that covers `address`; NULL. */
 const struct symbol *symtab_find_data(const struct symtab *symtab, uint64_t address);
+/* Makes an index of names, for one who asks for many of them. */
+void symtab_index_names(struct symtab *symtab);
 /* The first symbol of that name; NULL. */
 const struct symbol *symtab_find_name(const struct symtab *symtab, const char *name);
 /* Its address; 0: there is none. */

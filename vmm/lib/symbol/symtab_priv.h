@@ -21,6 +21,8 @@ struct symtab {
 	GArray *ranges;   /* of struct symtab_range, by start */
 	GArray *nameless; /* of struct symbol: sections of code in which no symbol begins, under the section's name */
 	struct symtab_packed *packed; /* in place of symbols and ranges, which are empty then; NULL */
+	uint32_t *places;             /* [n_places] numbers of symbols, plus 1, by their names; NULL: no index */
+	size_t n_places;              /* a power of two */
 };
 
 /* A part of the address space that symbols do not reach beyond: a section, or a segment of an image without any. */
