@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The unit tests of the cross build, each as a process of arm64 that QEMU emulates; those that need more run in arm64.py."""
 import os
+import shutil
 import subprocess
 
 import arm64_host
 import harness
 
 EMULATOR = "qemu-aarch64"
+PARSER = "vprof-parse"  # this machine's, which programs find beside them: one for arm64 could not be started, nor confine itself
 FACTOR = 10 * harness.SLOWNESS  # of a test's limits
 LEFT_OUT = {
     # They check clocks, which an emulator does not keep.
@@ -30,9 +32,11 @@ class Units(harness.ProgramTest):
         tests -= arm64_host.UNIT_TESTS | LEFT_OUT
         self.assertGreater(len(tests), 40)
         environment = os.environ | {"VPROF_BIN": str(arm64_host.ARM64), "CK_TIMEOUT_MULTIPLIER": str(FACTOR), "VPROF_TEST_SLOWNESS": str(FACTOR)}
+        (self.folder / PARSER).symlink_to(harness.BIN / PARSER)
         for test in sorted(tests):
+            program = shutil.copy(arm64_host.ARM64 / f"test_{test}", self.folder)
             with self.subTest(test=test):
-                done = subprocess.run([EMULATOR, arm64_host.ARM64 / f"test_{test}"], cwd=self.folder, env=environment, text=True,
+                done = subprocess.run([EMULATOR, program], cwd=self.folder, env=environment, text=True,
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
                 self.assertIn(done.returncode, (0, harness.SKIPPED), done.stdout)
 
