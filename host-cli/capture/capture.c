@@ -216,6 +216,11 @@ uint64_t capture_lost(const struct capture *capture)
 	return capture->lost;
 }
 
+uint64_t capture_throttles(const struct capture *capture)
+{
+	return capture->throttles;
+}
+
 json_t *capture_time(const struct capture *capture)
 {
 	return capture->time_from && capture->time_to ? vcpu_clocks_window(capture->time_from, capture->time_to) : NULL;
@@ -285,6 +290,7 @@ static void capture_count(struct capture *capture, const struct perf_event_heade
 {
 	const uint64_t sample_type = capture->events[0].attr.sample_type;
 	struct record_sample sample;
+	struct record_throttle throttle;
 	struct record_lost lost;
 	struct record_mmap mapping;
 
@@ -295,6 +301,8 @@ static void capture_count(struct capture *capture, const struct perf_event_heade
 	names_take(capture->names, record, bytes, sample_type);
 	if (record_lost_decode(record, bytes, &lost))
 		capture->lost += lost.lost;
+	if (record_throttle_decode(record, bytes, &throttle) && !throttle.ends)
+		capture->throttles++;
 }
 
 static bool capture_drain_ring(struct capture *capture, size_t vcpu, GError **error)

@@ -43,6 +43,8 @@ void capture_use_tables(struct capture *capture, const struct user_symbol_source
 const json_t *capture_session(const struct capture *capture);
 uint64_t capture_samples(const struct capture *capture);
 uint64_t capture_lost(const struct capture *capture);
+/* How often the host's kernel stopped an event. */
+uint64_t capture_throttles(const struct capture *capture);
 /* Where the vCPUs' time went in the session, as query-vcpu-time answers. New reference; NULL: the engine does not say.
  */
 json_t *capture_time(const struct capture *capture);
@@ -130,7 +132,7 @@ bool capture_counters(struct client *client, json_t *counters, uint64_t seconds,
 /* Prints the reason for the choice of the event, and with `verbose` how samples are taken. */
 void capture_say_session(const struct capture *capture, bool verbose);
 
-/* Prints the number of samples and the size of the file, and warns of lost ones. */
+/* Prints the number of samples and the size of the file, and warns of lost ones and of throttling. */
 void capture_say_written(const struct capture *capture, const char *path);
 
 /* One line each. */

@@ -41,6 +41,7 @@ struct capture {
 	GArray *kernels;          /* struct kernel_before, of the guest's kernels before the present one */
 	uint64_t samples;
 	uint64_t lost;
+	uint64_t throttles;
 };
 
 /* Writes the mapping of the kernel that runs from time_ns on. */

@@ -53,6 +53,10 @@ void capture_say_written(const struct capture *capture, const char *path)
 	if (capture_lost(capture) != 0)
 		warn("%" G_GUINT64_FORMAT " samples were lost because the rings were full; sample less often (-F, -c)",
 		     capture_lost(capture));
+	if (capture_throttles(capture) != 0)
+		warn("the host's kernel stopped events %" G_GUINT64_FORMAT
+		     " times, until its next tick, as they overflowed more often than kernel.perf_event_max_sample_rate allows; sample less often (-F, -c), or raise that with sysctl",
+		     capture_throttles(capture));
 }
 
 void capture_say_warnings(const GPtrArray *warnings)

@@ -161,6 +161,11 @@ static void line_filter(const struct head *head)
 		say(head, "only", text);
 }
 
+static const json_t *statistics_total(const struct head *head)
+{
+	return json_object_get(json_object_get(head->input->description, "statistics"), "total");
+}
+
 /* The losses in the recording, and every other way to lose or change a sample that the engine counted. */
 static void line_samples(const struct head *head)
 {
@@ -171,8 +176,7 @@ static void line_samples(const struct head *head)
 		{"quirk", "inside a host quirk's page, not guest code"},
 		{"added", "made by hand, among them"},
 	};
-	const json_t *statistics = json_object_get(head->input->description, "statistics");
-	const json_t *total = json_object_get(statistics, "total");
+	const json_t *total = statistics_total(head);
 	GString *line = g_string_new(NULL);
 
 	g_string_append_printf(line, "%" G_GUINT64_FORMAT " over %.3f s, lost %" G_GUINT64_FORMAT,
@@ -191,6 +195,21 @@ static void line_samples(const struct head *head)
 	}
 	say(head, "samples", line->str);
 	g_string_free(line, TRUE);
+}
+
+/* What the host's kernel did not let count. */
+static void line_throttled(const struct head *head)
+{
+	const json_t *total = statistics_total(head);
+	const uint64_t times = member_number(total, "throttles", 0);
+	g_autofree char *line = NULL;
+
+	if (times == 0)
+		return;
+	line = g_strdup_printf("%" G_GUINT64_FORMAT
+	                       " times by the host's kernel, for %.3f s in all (kernel.perf_event_max_sample_rate)",
+	                       times, (double)member_number(total, "throttled-ns", 0) / 1e9);
+	say(head, "stopped", line);
 }
 
 /* How many of the call chains are whole in that part, and where the others were cut. */
@@ -279,11 +298,6 @@ static void line_counts(const struct head *head, const char *title, const char *
 		say(head, title, line->str);
 }
 
-static const json_t *statistics_total(const struct head *head)
-{
-	return json_object_get(json_object_get(head->input->description, "statistics"), "total");
-}
-
 /* What became of searches for the stack pointer, on hosts that do not give it. */
 static void line_stacks(const struct head *head)
 {
@@ -353,6 +367,7 @@ void recording_head(const struct input *input, const struct recording_counts *co
 	line_phases(&head);
 	line_filter(&head);
 	line_samples(&head);
+	line_throttled(&head);
 	line_chains(&head);
 	line_stacks(&head);
 	line_tables(&head);

@@ -44,6 +44,7 @@ static void others_read(const struct perf_event_header *record, size_t n, uint64
 {
 	uint64_t time_ns;
 	struct record_lost lost;
+	struct record_throttle throttle;
 	struct record_comm comm;
 	struct record_cgroup cgroup;
 	struct record_event_name event;
@@ -52,6 +53,8 @@ static void others_read(const struct perf_event_header *record, size_t n, uint64
 
 	if (record_lost_decode(record, n, &lost))
 		sink += lost.lost;
+	if (record_throttle_decode(record, n, &throttle))
+		sink += throttle.id;
 	record_task_decode(record, n, &(struct record_task){0});
 	if (record_comm_decode(record, n, &comm))
 		text_read(comm.comm);

@@ -44,7 +44,8 @@ static const char description[] =
 
 static const char attached_description[] =
 	"{\"version\": 1, \"guest\": {\"name\": \"web01\", \"kind\": \"qemu\", \"memory-bytes\": 1073741824, \"vcpus\": 1},"
-	" \"rate\": {\"frequency-hz\": 499}, \"missing\": []}";
+	" \"rate\": {\"frequency-hz\": 499}, \"missing\": [],"
+	" \"statistics\": {\"total\": {\"sample\": 100, \"throttles\": 12, \"throttled-ns\": 345600000}, \"vcpus\": []}}";
 
 /* `count` samples in turn on both vCPUs, at ip, ip + 1, ip + 2, ip + 3, ip, ... */
 struct burst {

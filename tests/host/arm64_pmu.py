@@ -26,9 +26,12 @@ SAMPLED = {  # what is sampled, and how; the modes that the events count in
                 {"cycles": {"user", "kernel"}, "instructions": {"user", "kernel"}}),
 }
 SAMPLES_MIN = 150  # of cycles, half as many as there are of the rarest event
-TAIL = 1e-4 / (2 * len(demo_shares.SHARES) * 2)  # two reports of shares: one false alarm in 10,000 runs
+TAIL = 1e-4 / (2 * len(demo_shares.SHARES) * 3)  # three reports of shares: one false alarm in 10,000 runs
 MISSED_MAX = 0.1
 LATE_MEDIAN_MAX, LATE_P90_MAX, LATE_P99_MAX = 1.1, 1.5, 4
+# Several times as often as the host's kernel lets it be.
+THROTTLED_PERIOD, THROTTLED_HZ = PERIOD // 4, 1000
+THROTTLED_CLOSE = 0.15
 # Eleven, for seven counters. A raw event by another name is another event.
 MANY = [event + mode for event in ("cycles", "r11", "r0011", "instructions") for mode in ("", ":u", ":k")][:11]
 MANY_CLOSE = 0.2  # of counts of a part of the time, two of which differ by a twentieth: the modes of the guest take turns as the events do
@@ -53,6 +56,13 @@ cat console
 
 section sampled
 {sampled}
+section throttled
+echo 25 >/proc/sys/kernel/perf_cpu_time_max_percent
+echo {throttled_hz} >/proc/sys/kernel/perf_event_max_sample_rate
+$bin/vprof run {demo} -e cycles -c {throttled_period} --no-report -o throttled.data 2>&1
+echo 100000 >/proc/sys/kernel/perf_event_max_sample_rate
+echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent
+
 section many
 $bin/vprof stat {demo} -e {many} --json 2>/dev/null >many.json
 $bin/vprof stat {demo} -e cycles,instructions:u --json 2>/dev/null >two.json
@@ -142,6 +152,23 @@ class Arm64Pmu(harness.ProgramTest):
             if modes[table["event"]] == {"user", "kernel"}:
                 demo_shares.check(self, table["rows"], TAIL)
 
+    def check_throttled(self, text):
+        """The host's kernel stops the event, and lets it go on at its next tick: what is missing is said, and no part of the guest misses more
+        than another."""
+        report, rows = self.report(self.host.shared / "throttled.data")
+        total = report["recording"]["statistics"]["total"]
+        counted = sum(row["period"] for row in rows)
+        whole, _ = self.events_of("two")["cycles"]
+        print(f"throttled {total['throttles']} times, for {total['throttled-ns'] / 1e9:.3f} s; {total['sample']} samples of {counted} of "
+              f"{whole:.0f} cycles", flush=True)
+        self.assertIn(f"the host's kernel stopped events {total['throttles']} times", text)
+        self.assertGreater(total["throttles"], 0)
+        self.assertLess(counted, whole / 2)
+        # A nanosecond is a cycle.
+        self.assertTrue(near(counted + total["throttled-ns"], whole, THROTTLED_CLOSE), text)
+        self.assertEqual(total["overflow"], total["sample"])
+        demo_shares.check(self, rows, TAIL)
+
     def check_many(self, text):
         """More events than counters take turns, and agree with two that need not."""
         counted, two = self.events_of("many"), self.events_of("two")
@@ -176,11 +203,13 @@ class Arm64Pmu(harness.ProgramTest):
     def test_pmu(self):
         self.host = arm64_host.Arm64Host(self)
         sampled = "".join(f"$bin/vprof run {DEMO} {options} --no-report -o {name}.data 2>&1\n" for name, (options, _) in SAMPLED.items())
-        parts = self.host.sections(JOB.format(bin=ARM64, demo=DEMO, sampled=sampled, many=",".join(MANY), period=PERIOD), SECONDS, ICOUNT)
+        parts = self.host.sections(JOB.format(bin=ARM64, demo=DEMO, sampled=sampled, many=",".join(MANY), period=PERIOD, throttled_period=THROTTLED_PERIOD,
+                                              throttled_hz=THROTTLED_HZ), SECONDS, ICOUNT)
         self.check_own(parts["own"])
         self.check_filter(parts["filter"])
         for name, (options, modes) in SAMPLED.items():
             self.check_sampled(name, options, modes)
+        self.check_throttled(parts["throttled"])
         self.check_many(parts["many"])
         self.check_counter(parts["host"], parts["tasks"])
 

@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include <vprof/ring.h>
 
 #include "counter/counter_priv.h"
+#include "lib/record/record.h"
 #include "run_suite.h"
 
 static struct counter_event parse(const char *text)
@@ -39,15 +42,57 @@ static int nothing_open(struct perf_event_attr *attr, pid_t pid, int cpu, int gr
 static struct {
 	uint64_t value, running_ns, period;
 	unsigned armings, overflows;
+	int ring; /* memfd */
 } bench;
+
+/* An empty ring, as perf's is for a mapping of two pages. */
+static void bench_ring_open(struct counter *counter)
+{
+	const struct perf_event_mmap_page page = {.data_offset = VPROF_RING_HEADER_BYTES,
+	                                          .data_size = VPROF_RING_DATA_BYTES_MIN};
+
+	bench.ring = memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	ck_assert_int_eq(ftruncate(bench.ring, VPROF_RING_HEADER_BYTES + VPROF_RING_DATA_BYTES_MIN), 0);
+	ck_assert_int_eq(pwrite(bench.ring, &page, sizeof(page), 0), sizeof(page));
+	counter->ring = ring_reader_open(bench.ring, NULL);
+	ck_assert_ptr_nonnull(counter->ring);
+}
+
+static void bench_ring_close(struct counter *counter)
+{
+	ring_reader_free(counter->ring);
+	close(bench.ring);
+}
+
+/* The host's kernel writes a record. */
+static void bench_write(const void *record, size_t bytes)
+{
+	const off_t at_head = offsetof(struct perf_event_mmap_page, data_head);
+	uint64_t head;
+
+	ck_assert_int_eq(pread(bench.ring, &head, sizeof(head), at_head), sizeof(head));
+	ck_assert_int_eq(pwrite(bench.ring, record, bytes, (off_t)(VPROF_RING_HEADER_BYTES + head)), (ssize_t)bytes);
+	head += bytes;
+	ck_assert_int_eq(pwrite(bench.ring, &head, sizeof(head), at_head), sizeof(head));
+}
+
+static void bench_throttle(bool ends, uint64_t time_ns)
+{
+	const struct perf_event_header sample = {PERF_RECORD_SAMPLE, 0, sizeof(sample)};
+	uint64_t record[8];
+
+	bench_write(&sample, sizeof(sample));
+	bench_write(record, record_throttle_encode(&(struct record_throttle){ends, time_ns, 1}, &(struct record_id){0},
+	                                           record, sizeof(record)));
+}
 
 static bool bench_open(struct counter *counter, const struct counter_delivery *delivery,
                        const struct perf_event_attr *attr, GError **error)
 {
-	(void)counter;
 	(void)delivery;
 	(void)error;
 	bench.period = attr->sample_period;
+	bench_ring_open(counter);
 	return true;
 }
 
@@ -72,7 +117,7 @@ static bool bench_read(struct counter *counter, struct counter_reading *reading)
 
 static const struct counter_backend_ops bench_backend_ops = {
 	.open = bench_open,
-	.close = bench_nothing,
+	.close = bench_ring_close,
 	.enable = bench_nothing,
 	.set_period = bench_set_period,
 	.read = bench_read,
@@ -216,6 +261,38 @@ START_TEST(frequency_finds_its_period)
 		ck_assert_double_le((double)bench.period, wanted * 1.06);
 		ck_assert_double_ge((double)bench.period, wanted * 0.94);
 	}
+	counter_set_close(set);
+}
+END_TEST
+
+/* The event stands for longer than it counts; the frequency is that of the time in which it counts. */
+START_TEST(what_the_host_stops_is_told_and_says_nothing_of_the_rate)
+{
+	struct counter_set *set = bench_set(&bench_events, (struct counter_rate){.frequency_hz = 1000});
+	struct counter_throttle throttle;
+
+	for (unsigned i = 0; i < 100; i++)
+		bench_overflow(set, 0, 4);
+	const uint64_t period = bench.period;
+
+	ck_assert(!counter_set_throttle(set, &throttle));
+	/* As often as the ring has room for. */
+	for (unsigned i = 0; i < 25; i++) {
+		bench_throttle(false, 1000 + i);
+		ck_assert(counter_set_throttle(set, &throttle));
+		ck_assert_uint_eq(throttle.event, 0);
+		ck_assert(!throttle.ends);
+		ck_assert_uint_eq(throttle.time_ns, 1000 + i);
+		ck_assert(!counter_set_throttle(set, &throttle));
+		bench.running_ns += 3000000;
+		bench_throttle(true, 2000 + i);
+		bench_overflow(set, 0, 4);
+		ck_assert(counter_set_throttle(set, &throttle));
+		ck_assert(throttle.ends);
+		ck_assert_uint_eq(throttle.time_ns, 2000 + i);
+	}
+	ck_assert_uint_ge(bench.period, period * 9 / 10);
+	ck_assert_uint_le(bench.period, period * 11 / 10);
 	counter_set_close(set);
 }
 END_TEST
@@ -525,6 +602,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, lateness_does_not_lower_the_rate);
 	tcase_add_test(tc, withheld_periods_are_counted_and_not_made_up_for);
 	tcase_add_test(tc, frequency_finds_its_period);
+	tcase_add_test(tc, what_the_host_stops_is_told_and_says_nothing_of_the_rate);
 	tcase_add_test(tc, ticks_of_a_sleeping_thread_are_no_samples);
 	tcase_add_test(tc, late_overflows_are_not_throttled_ones);
 	tcase_add_test(tc, coalesced_overflows_are_one_sample);

@@ -244,6 +244,7 @@ START_TEST(encoders_need_room)
 	for (size_t room = 0; room < 56 + 8 + 4 * 8; room++)
 		ck_assert_uint_eq(record_sample_encode(&sample, true, buffer, room), 0);
 	ck_assert_uint_eq(record_lost_encode(&(struct record_lost){42, 1}, &some_id, buffer, 55), 0);
+	ck_assert_uint_eq(record_throttle_encode(&(struct record_throttle){.id = 42}, &some_id, buffer, 63), 0);
 	ck_assert_uint_eq(record_switch_encode(&(struct record_switch){true, 1, 1}, &some_id, buffer, 47), 0);
 	ck_assert_uint_eq(record_comm_encode(&(struct record_comm){.comm = {"sh"}}, &some_id, buffer, 55), 0);
 	ck_assert_uint_eq(record_cgroup_encode(&(struct record_cgroup){1, {"/"}}, &some_id, buffer, 55), 0);
@@ -279,9 +280,22 @@ START_TEST(other_records_come_back)
 	struct record_comm comm;
 	struct record_event_name event;
 	struct record_mmap mmap;
+	struct record_throttle throttle;
 	struct record_switch change;
 	struct record_id out;
 
+	for (int ends = 0; ends < 2; ends++) {
+		size_t n = record_throttle_encode(&(struct record_throttle){ends, 800, 42}, &some_id, buffer,
+		                                  sizeof(buffer));
+
+		ck_assert_uint_eq(n, 64);
+		ck_assert_uint_eq(record->type, ends ? PERF_RECORD_UNTHROTTLE : PERF_RECORD_THROTTLE);
+		ck_assert(record_throttle_decode(record, n, &throttle));
+		ck_assert_int_eq(throttle.ends, ends);
+		ck_assert_uint_eq(throttle.time_ns, 800);
+		ck_assert_uint_eq(throttle.id, 42);
+		ck_assert(!record_throttle_decode(record, 31, &throttle)); /* cut off */
+	}
 	for (int leaves = 0; leaves < 2; leaves++) {
 		const struct record_switch switched = {.out = leaves, .other_pid = 12, .other_tid = 13};
 		size_t n = record_switch_encode(&switched, &some_id, buffer, sizeof(buffer));
@@ -316,6 +330,7 @@ START_TEST(other_records_come_back)
 	ck_assert(comm.exec);
 	ck_assert_str_eq(comm.comm.raw, "swapper");
 	ck_assert(!record_lost_decode(record, bytes, &lost));
+	ck_assert(!record_throttle_decode(record, bytes, &throttle));
 
 	struct record_mmap mapping = {
 		.mode = PERF_RECORD_MISC_KERNEL,

@@ -146,6 +146,7 @@ START_TEST(samples_are_in_the_ring_of_their_vcpu)
 	const struct counter_statistics statistics = {.overflows = 3, .throttled = 2, .idle = 7, .expected = 12};
 	const struct perf_event_header *record;
 	struct session_statistics figures;
+	struct record_throttle throttle;
 	struct record_sample sample;
 	size_t bytes;
 
@@ -154,9 +155,13 @@ START_TEST(samples_are_in_the_ring_of_their_vcpu)
 	take(1, USER_RIP, 3, true);
 	take(1, USER_RIP, 3, false);
 	in_force.statistics(in_force.data, 1, &statistics);
+	in_force.throttle(in_force.data, 1, &(struct counter_throttle){.time_ns = 1000});
+	in_force.throttle(in_force.data, 1, &(struct counter_throttle){.ends = true, .time_ns = 5000});
 	ck_assert(session_stop(session, NULL));
 	session_statistics_read(session, 1, &figures);
 	ck_assert_uint_eq(figures.sample, 3);
+	ck_assert_uint_eq(figures.throttles, 1);
+	ck_assert_uint_eq(figures.throttled_ns, 4000);
 	ck_assert_uint_eq(figures.in_hypervisor, 1);
 	ck_assert_uint_eq(figures.skiptick, 7);
 	ck_assert_uint_eq(figures.throttled, 2);
@@ -169,6 +174,12 @@ START_TEST(samples_are_in_the_ring_of_their_vcpu)
 		ck_assert_uint_eq(sample.misc, misc[i]);
 		ck_assert_uint_eq(sample.cpu, 1);
 		ck_assert_uint_eq(sample.period, 20000000);
+	}
+	for (int ends = 0; ends < 2; ends++) {
+		ck_assert_ptr_nonnull(record = ring_reader_next(reader, &bytes));
+		ck_assert(record_throttle_decode(record, bytes, &throttle));
+		ck_assert_int_eq(throttle.ends, ends);
+		ck_assert_uint_eq(throttle.id, session_event_id(0, 1));
 	}
 	ck_assert_ptr_null(ring_reader_next(reader, &bytes));
 	ring_reader_free(reader);

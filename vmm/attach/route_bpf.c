@@ -20,6 +20,11 @@
 #define RING_DATA_BYTES (1u << 20)      /* a call chain's memory has some 100 bytes to 8 KiB, */
 #define RING_DATA_BYTES_USER (4u << 20) /* and 20 KiB more with the stack of user space */
 
+struct bpf_counter {
+	int fd; /* -1: its link has it */
+	unsigned vcpu, event;
+};
+
 struct bpf_route {
 	struct counter_route_config config;
 	bool by_memory;                /* registers are found in the guest's memory */
@@ -28,6 +33,7 @@ struct bpf_route {
 	struct vcpu_rings *rings;
 	struct host_chain *host;                 /* NULL: the session wants the guest alone */
 	bool has_kernel;                         /* as in vcpu_rings_user */
+	GArray *counters;                        /* of struct bpf_counter */
 	GPtrArray *links;                        /* of struct guest_program_link: an event on a vCPU each */
 	uint64_t unsent_before[GUEST_VCPUS_MAX]; /* by earlier sessions */
 };
@@ -143,22 +149,40 @@ static bool output_open(struct bpf_route *route, const struct vcpu_rings_config 
 static bool counter_open(struct bpf_route *route, unsigned vcpu, pid_t thread, unsigned event, GError **error)
 {
 	const struct counter_event *wanted = &route->config.events[event];
+	struct bpf_counter counter = {.vcpu = vcpu, .event = event};
 	struct perf_event_attr attr;
 
 	vcpu_event_attr(wanted, &route->config, &attr);
-	int fd = vcpu_event_open(&attr, thread);
-
-	if (fd < 0) {
+	counter.fd = vcpu_event_open(&attr, thread);
+	if (counter.fd < 0) {
 		vcpu_event_error(wanted->name, vcpu, error);
 		return false;
 	}
-	struct guest_program_link *link = guest_program_attach(route->program, fd, vcpu, event, error);
+	vcpu_rings_redirect(route->rings, counter.fd, vcpu, event);
+	g_array_append_val(route->counters, counter);
+	return true;
+}
 
-	if (!link) {
+static void counter_close(void *counter)
+{
+	const int fd = ((struct bpf_counter *)counter)->fd;
+
+	if (fd >= 0)
 		close(fd);
-		return false;
+}
+
+static bool counters_attach(struct bpf_route *route, GError **error)
+{
+	for (size_t i = 0; i < route->counters->len; i++) {
+		struct bpf_counter *counter = &g_array_index(route->counters, struct bpf_counter, i);
+		struct guest_program_link *link =
+			guest_program_attach(route->program, counter->fd, counter->vcpu, counter->event, error);
+
+		if (!link)
+			return false;
+		g_ptr_array_add(route->links, link);
+		counter->fd = -1;
 	}
-	g_ptr_array_add(route->links, link);
 	return true;
 }
 
@@ -185,6 +209,7 @@ static bool counters_open(struct bpf_route *route, const struct qemu_guest *qemu
 static void route_free(struct bpf_route *route)
 {
 	g_ptr_array_unref(route->links);
+	g_array_unref(route->counters);
 	vcpu_rings_free(route->rings);
 	host_chain_free(route->host);
 	g_free(route);
@@ -205,7 +230,7 @@ static void stop(struct guest *guest)
 	route_free(route);
 }
 
-/* The rings first: a counter counts as soon as the program is attached to it. */
+/* The rings are read first: a counter counts as soon as the program is attached to it. */
 static bool start(struct guest *guest, const struct counter_route_config *config, GError **error)
 {
 	struct qemu_guest *qemu = (struct qemu_guest *)guest;
@@ -233,15 +258,17 @@ static bool start(struct guest *guest, const struct counter_route_config *config
 	route->host = config->host ? host_chain_new(guest_memory_file(qemu->memory)) : NULL;
 	route->program = qemu->program;
 	route->links = g_ptr_array_new_with_free_func(detach);
+	route->counters = g_array_new(FALSE, FALSE, sizeof(struct bpf_counter));
+	g_array_set_clear_func(route->counters, counter_close);
 	route->rings = vcpu_rings_new(&rings);
 	guest_program_set(route->program, &wanted);
-	if (!outputs_open(route, &rings, qemu, error)) {
+	if (!outputs_open(route, &rings, qemu, error) || !counters_open(route, qemu, error)) {
 		route_free(route);
 		return false;
 	}
 	qemu->bpf_route = route;
 	vcpu_rings_start(route->rings);
-	if (counters_open(route, qemu, error))
+	if (counters_attach(route, error))
 		return true;
 	stop(guest);
 	return false;

@@ -19,11 +19,18 @@ struct source {
 	struct counter_statistics statistics;
 };
 
+/* One whose throttling is told. */
+struct told {
+	uint64_t id; /* of PERF_EVENT_IOC_ID */
+	unsigned event;
+};
+
 /* [I] immutable while the thread runs, [T] that thread only. */
 struct vcpu_rings {
 	struct vcpu_rings_config config;   /* [I] */
 	struct counter_route_config route; /* [I] */
 	GArray *sources;                   /* [T] of struct source */
+	GArray *told;                      /* [I] of struct told */
 	GArray *polled;                    /* [T] of struct pollfd: `wake`, and the sources' */
 	int wake;                          /* [I] eventfd: the thread is to stop */
 	GThread *thread;                   /* [I] NULL: none */
@@ -50,10 +57,22 @@ bool vcpu_rings_user(uint16_t misc, uint64_t ip, bool has_kernel)
 	return has_kernel || ip >> 32 || (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_GUEST_USER;
 }
 
+static void throttle_take(const struct vcpu_rings *rings, unsigned vcpu, const struct record_throttle *throttle)
+{
+	for (size_t i = 0; i < rings->told->len; i++) {
+		const struct told *told = &g_array_index(rings->told, struct told, i);
+		const struct counter_throttle of_event = {told->event, throttle->ends, throttle->time_ns};
+
+		if (told->id == throttle->id)
+			rings->route.throttle(rings->route.data, vcpu, &of_event);
+	}
+}
+
 static void source_drain(struct vcpu_rings *rings, struct source *source)
 {
 	const struct perf_event_header *record;
 	struct record_sample sample;
+	struct record_throttle throttle;
 	struct record_lost lost;
 	size_t bytes;
 
@@ -66,6 +85,8 @@ static void source_drain(struct vcpu_rings *rings, struct source *source)
 		} else if (record_lost_decode(record, bytes, &lost)) {
 			source->statistics.throttled += lost.lost;
 			source->statistics.expected += lost.lost;
+		} else if (record_throttle_decode(record, bytes, &throttle)) {
+			throttle_take(rings, source->vcpu, &throttle);
 		}
 	}
 	ring_reader_release(source->ring);
@@ -151,6 +172,7 @@ struct vcpu_rings *vcpu_rings_new(const struct vcpu_rings_config *config)
 	rings->config = *config;
 	rings->route = *config->route;
 	rings->sources = g_array_new(FALSE, FALSE, sizeof(struct source));
+	rings->told = g_array_new(FALSE, FALSE, sizeof(struct told));
 	rings->polled = g_array_new(FALSE, FALSE, sizeof(struct pollfd));
 	rings->wake = eventfd(0, EFD_CLOEXEC);
 	poll_add(rings, rings->wake);
@@ -168,6 +190,7 @@ void vcpu_rings_free(struct vcpu_rings *rings)
 	if (rings->wake >= 0)
 		close(rings->wake);
 	g_array_unref(rings->sources);
+	g_array_unref(rings->told);
 	g_array_unref(rings->polled);
 	g_free(rings);
 }
@@ -178,6 +201,14 @@ void vcpu_rings_attr(const struct vcpu_rings_config *config, struct perf_event_a
 	attr->wakeup_events = 0;
 	attr->watermark = 1;
 	attr->wakeup_watermark = (uint32_t)(config->ring_bytes_min / 4);
+}
+
+static void told_add(struct vcpu_rings *rings, int fd, unsigned event)
+{
+	struct told told = {.event = event};
+
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &told.id) == 0)
+		g_array_append_val(rings->told, told);
 }
 
 bool vcpu_rings_add(struct vcpu_rings *rings, int fd, unsigned vcpu, unsigned event, GError **error)
@@ -196,8 +227,19 @@ bool vcpu_rings_add(struct vcpu_rings *rings, int fd, unsigned vcpu, unsigned ev
 		return false;
 	}
 	g_array_append_val(rings->sources, source);
+	told_add(rings, fd, event);
 	poll_add(rings, fd);
 	return true;
+}
+
+void vcpu_rings_redirect(struct vcpu_rings *rings, int fd, unsigned vcpu, unsigned event)
+{
+	for (size_t i = 0; i < rings->sources->len; i++)
+		if (source_at(rings, i)->vcpu == vcpu &&
+		    ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, source_at(rings, i)->fd) == 0) {
+			told_add(rings, fd, event);
+			return;
+		}
 }
 
 void vcpu_rings_start(struct vcpu_rings *rings)

@@ -35,6 +35,12 @@ void vcpu_rings_attr(const struct vcpu_rings_config *config, struct perf_event_a
 /* An event, which is disabled; takes the descriptor, also on error. */
 bool vcpu_rings_add(struct vcpu_rings *rings, int fd, unsigned vcpu, unsigned event, GError **error);
 
+/*
+ * The ring of an event of this vCPU that was added also gets what the kernel says of another one on its thread, which
+ * has no ring: its throttling. Not while it runs.
+ */
+void vcpu_rings_redirect(struct vcpu_rings *rings, int fd, unsigned vcpu, unsigned event);
+
 /* Enables all events and takes what comes, until vcpu_rings_stop, which takes the rest. */
 void vcpu_rings_start(struct vcpu_rings *rings);
 void vcpu_rings_stop(struct vcpu_rings *rings);

@@ -91,7 +91,8 @@ bool counter_rate_check(const struct counter_rate *rate, const struct counter_ev
 
 /*
  * The attr under which the event is opened, and which stands in the recording. A delivery may add to it what concerns
- * signals only, and the set jitters the period; samples carry what was really counted.
+ * signals only, and the set jitters the period; samples carry what was really counted. perf's own samples of an event
+ * with a delivery have no fields, as nothing reads them.
  */
 void counter_event_attr(const struct counter_event *event, const struct counter_rate *rate,
                         struct perf_event_attr *attr);
@@ -138,6 +139,24 @@ void counter_set_close(struct counter_set *set);
  */
 size_t counter_set_collect(struct counter_set *set, bool interrupted, bool after_exit,
                            struct counter_overflow overflows[COUNTER_EVENTS_MAX]);
+
+/*
+ * The host's kernel stops an event that overflows more often than kernel.perf_event_max_sample_rate allows, until the
+ * host's next tick (kernel/events/core.c, __perf_event_account_interrupt). A hardware event counts nothing meanwhile; a
+ * clock goes on, without overflows.
+ */
+struct counter_throttle {
+	unsigned event;   /* index into the events given to counter_set_open */
+	bool ends;        /* it goes on; false: it is stopped */
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+};
+
+/*
+ * The next of these since the last call, for each event in order; false when there is none. To be called after a
+ * collect with overflows until then, as an overflow behind a stop says nothing about the rate of the events. Neither
+ * blocks nor allocates. Where the host limits locked memory, there may be none at all.
+ */
+bool counter_set_throttle(struct counter_set *set, struct counter_throttle *throttle);
 
 /* Statistics of the overflows of all events of a set. */
 struct counter_statistics {

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <vprof/ring.h>
 
 #include "counter/counter_priv.h"
 #include "counter/host_pmu.h"
@@ -125,14 +126,27 @@ static const char *perf_unavailable(const struct counter_event *event)
 	return NULL;
 }
 
-/* No ring is mapped: the kernel signals an overflow whether or not there is room for a record. */
+/*
+ * Its ring is for what the kernel says of throttling alone. Samples in it have no fields, and none wakes a reader. The
+ * kernel signals an overflow whether or not there is room for a record.
+ */
+static void ring_prepare(struct perf_event_attr *attr)
+{
+	attr->sample_type = 0;
+	attr->sample_id_all = 0;
+	attr->watermark = 1;
+	attr->wakeup_watermark = UINT32_MAX;
+}
+
 static bool perf_open(struct counter *counter, const struct counter_delivery *delivery,
                       const struct perf_event_attr *attr, GError **error)
 {
 	struct perf_event_attr with_signal = *attr;
 
-	if (delivery)
+	if (delivery) {
 		delivery->ops->prepare(&with_signal, counter->cookie);
+		ring_prepare(&with_signal);
+	}
 	int fd = counter_perf_event_open(&with_signal, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0) {
 		int errnum = errno;
@@ -150,6 +164,8 @@ static bool perf_open(struct counter *counter, const struct counter_delivery *de
 		            counter->event.name, delivery->name, g_strerror(errnum));
 		return false;
 	}
+	if (delivery)
+		counter->ring = ring_reader_open_perf(fd, VPROF_RING_DATA_BYTES_MIN, NULL);
 	counter->fd = fd;
 	return true;
 }
@@ -157,6 +173,7 @@ static bool perf_open(struct counter *counter, const struct counter_delivery *de
 static void perf_close(struct counter *counter)
 {
 	ioctl(counter->fd, PERF_EVENT_IOC_DISABLE, 0);
+	ring_reader_free(g_steal_pointer(&counter->ring));
 	close(counter->fd);
 	counter->fd = -1;
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "counter/counter.h"
+#include "lib/record/ring_reader.h"
 
 /* One open event on one thread. */
 struct counter {
@@ -30,7 +31,11 @@ struct counter {
 	uint64_t armed_at;    /* value then */
 	uint64_t run_samples; /* since then */
 	bool rearm;           /* `armed` is too far from `nominal` */
+	bool stopped;         /* by the host's kernel, as of the last call of counter_set_throttle */
 	uint64_t ticked;      /* timer backend: value at the last tick, sample or not */
+
+	/* Perf backends, with a delivery: PERF_RECORD_THROTTLE. NULL: no memory for it. */
+	struct ring_reader *ring;
 
 	uint64_t overflows, throttled, idle, signals;
 	double expected;

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "counter/counter_priv.h"
+#include "lib/record/record.h"
 #include "lib/record/xorshift.h"
 
 #define JITTER_PERCENT 5u
@@ -144,7 +145,7 @@ static uint64_t overflow_period(struct counter_set *set, struct counter *counter
 	reading_take(counter, &now);
 	counter->overflows++;
 	counter->run_samples++;
-	if (adapts(set, counter))
+	if (adapts(set, counter) && !counter->stopped)
 		adapt(set, counter, delta, elapsed_ns);
 	if (counter->run_samples >= ARM_EVERY || counter->rearm) {
 		run_end(counter);
@@ -168,6 +169,35 @@ size_t counter_set_collect(struct counter_set *set, bool interrupted, bool after
 			overflows[n++] = (struct counter_overflow){i, period};
 	}
 	return n;
+}
+
+/* Gives the space of what was read back when there is no more. */
+static bool throttle_read(struct counter *counter, struct record_throttle *throttle)
+{
+	const struct perf_event_header *record;
+	size_t bytes;
+
+	while ((record = ring_reader_next(counter->ring, &bytes)))
+		if (record_throttle_decode(record, bytes, throttle))
+			return true;
+	ring_reader_release(counter->ring);
+	return false;
+}
+
+bool counter_set_throttle(struct counter_set *set, struct counter_throttle *throttle)
+{
+	struct record_throttle read;
+
+	for (unsigned i = 0; i < set->n; i++) {
+		struct counter *counter = &set->counters[i];
+
+		if (!counter->ring || !throttle_read(counter, &read))
+			continue;
+		counter->stopped = !read.ends;
+		*throttle = (struct counter_throttle){i, read.ends, read.time_ns};
+		return true;
+	}
+	return false;
 }
 
 void counter_set_statistics(const struct counter_set *set, struct counter_statistics *statistics)

@@ -67,9 +67,10 @@ struct counter_route_config {
 	gva_t page_tables;                   /* of struct kernel_layout, with areas; 0: not known */
 	bool user_stack;                     /* samples shall have user_stack */
 	bool host;                           /* samples outside the guest have host_ip and host_chain */
-	/* Both are called on the thread of the route, for all vCPUs. */
+	/* These are called on the thread of the route, for all vCPUs. */
 	void (*take)(void *data, const struct counter_sample *sample);
 	void (*statistics)(void *data, unsigned vcpu, const struct counter_statistics *statistics);
+	void (*throttle)(void *data, unsigned vcpu, const struct counter_throttle *throttle);
 	void *data;
 };
 
@@ -96,7 +97,7 @@ struct counter_route {
 	/* NULL when it works for this guest, else why not and what to do; new string. */
 	char *(*unavailable)(struct guest *guest);
 	bool (*start)(struct guest *guest, const struct counter_route_config *config, GError **error);
-	/* `take` and `statistics` are not called after it returns. */
+	/* `take`, `statistics` and `throttle` are not called after it returns. */
 	void (*stop)(struct guest *guest);
 };
 

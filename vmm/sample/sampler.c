@@ -16,6 +16,8 @@
 #define SAMPLE_BYTES_MAX \
 	(64u + sizeof(uint64_t) * (1u + SAMPLER_CHAIN_MAX) + sizeof(uint64_t) + sizeof(struct vprof_wait))
 
+#define THROTTLE_BYTES_MAX 64u /* PERF_RECORD_THROTTLE with the sample_id of VPROF_SAMPLE_TYPE */
+
 /* Room for a sample with the longest chain, and the announcements before it. */
 #define STEP_ROOM_BYTES (64u << 10)
 #define STEP_WAIT_NS 200000
@@ -35,10 +37,40 @@ void sampler_statistics_set(struct sampler *sampler, const struct counter_statis
 	statistic_set(&sampler->statistics.dropbuf_task, sampler->sampling->announcer.dropped);
 }
 
+static void throttle_end(struct sampling *sampling, unsigned event, uint64_t time_ns)
+{
+	const uint64_t since = sampling->throttled_since[event];
+
+	if (since != 0 && time_ns > since)
+		statistic_add(&sampling->sampler->statistics.throttled_ns, time_ns - since);
+	sampling->throttled_since[event] = 0;
+}
+
+void sampler_throttled(struct sampler *sampler, const struct counter_throttle *throttle)
+{
+	struct sampling *sampling = sampler->sampling;
+	const struct record_id id = {.time_ns = throttle->time_ns,
+	                             .cpu = sampler->vcpu,
+	                             .id = session_event_id(sampling->first_event + throttle->event, sampler->vcpu)};
+	const struct record_throttle change = {throttle->ends, throttle->time_ns, id.id};
+	uint64_t record[THROTTLE_BYTES_MAX / sizeof(uint64_t)];
+
+	throttle_end(sampling, throttle->event, throttle->time_ns);
+	if (!throttle->ends) {
+		statistic_add(&sampler->statistics.throttles, 1);
+		sampling->throttled_since[throttle->event] = throttle->time_ns;
+	}
+	if (sampling->ring)
+		ring_write(sampling->ring, record, record_throttle_encode(&change, &id, record, sizeof(record)), &id);
+}
+
 static void statistics_update(struct sampling *sampling)
 {
 	struct counter_statistics statistics;
+	struct counter_throttle throttle;
 
+	while (counter_set_throttle(sampling->set, &throttle))
+		sampler_throttled(sampling->sampler, &throttle);
 	counter_set_statistics(sampling->set, &statistics);
 	sampler_statistics_set(sampling->sampler, &statistics);
 }
@@ -700,6 +732,8 @@ void sampler_close(struct sampler *sampler)
 		statistics_update(sampling);
 		counter_set_close(sampling->set);
 	}
+	for (unsigned i = 0; i < COUNTER_EVENTS_MAX; i++)
+		throttle_end(sampling, i, clock_ns(CLOCK_MONOTONIC));
 	if (sampling->steps)
 		sampler->guest->debug->step(sampler->guest, sampler->vcpu, NULL, NULL);
 	if (sampling->ring)

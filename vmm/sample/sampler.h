@@ -63,7 +63,7 @@ void sampler_close(struct sampler *sampler);
 
 /*
  * Instead of sampler_open, for a guest that a route samples: call it before the route starts, and sampler_close after
- * the route has stopped. In between, the thread of the route calls the two functions below.
+ * the route has stopped. In between, the thread of the route calls the functions below.
  */
 void sampler_open_route(struct sampler *sampler, const struct sampler_config *config, struct ring *ring);
 void sampler_take(struct sampler *sampler, const struct counter_sample *sample);
@@ -75,6 +75,8 @@ bool sampler_take_waiting(struct sampler *sampler, const struct counter_sample *
 /* Another sample that differs from one that was written (counter_sample.written) only in its time and period. */
 bool sampler_take_again(struct sampler *sampler, const struct record_sample *sample);
 void sampler_statistics_set(struct sampler *sampler, const struct counter_statistics *statistics);
+/* A PERF_RECORD_THROTTLE or _UNTHROTTLE; what the sampler's own counters have, it takes itself. */
+void sampler_throttled(struct sampler *sampler, const struct counter_throttle *throttle);
 
 /* session_flush and session_add_sample for one vCPU, on its thread. */
 void sampler_flush(struct sampler *sampler);

@@ -38,6 +38,8 @@ struct sampling {
 	struct mapper mapper;
 	struct module_mapper modules;
 	struct cgroup_namer cgroups;
+	/* Each event, by the host's kernel: CLOCK_MONOTONIC; 0: it counts. */
+	uint64_t throttled_since[COUNTER_EVENTS_MAX];
 	uint64_t pythons[SAMPLER_PYTHON_SLOTS]; /* hashes of the code objects that have a name in the recording */
 };
 

@@ -45,19 +45,13 @@ static void free_rings(struct session *session)
 		ring_free(g_steal_pointer(&session->rings[i]));
 }
 
-static void samplers_close(struct session *session)
-{
-	for (unsigned i = 0; i < session->guest->vcpus; i++)
-		sampler_close(&session->samplers[i]);
-}
-
 void session_free(struct session *session)
 {
 	if (!session)
 		return;
 	/* A session by a delivery has left nothing open: the vCPUs' threads have ended. */
 	if (session->route)
-		samplers_close(session);
+		session_route_close(session);
 	session_wall_stop(session);
 	session_off_cpu_stop(session);
 	free_rings(session);
@@ -174,63 +168,12 @@ static void samplers_stop(struct session *session, unsigned n)
 	}
 }
 
-static void route_take(void *data, const struct counter_sample *sample)
-{
-	struct session *session = data;
-
-	g_mutex_lock(&session->route_lock);
-	sampler_take(&session->samplers[sample->vcpu], sample);
-	g_mutex_unlock(&session->route_lock);
-}
-
-static void route_statistics(void *data, unsigned vcpu, const struct counter_statistics *statistics)
-{
-	struct session *session = data;
-
-	g_mutex_lock(&session->route_lock);
-	sampler_statistics_set(&session->samplers[vcpu], statistics);
-	g_mutex_unlock(&session->route_lock);
-}
-
-static bool route_start(struct session *session, const struct sampler_config *config, GError **error)
-{
-	const struct kernel_layout *layout = session->kernel.layout;
-	const struct counter_route_config wanted = {
-		.events = config->session->events,
-		.n_events = config->session->n_events,
-		.rate = config->session->rate,
-		.unwind = config->unwind,
-		.tasks = config->kernel ? &config->kernel->tasks : NULL,
-		.interrupt_stack = layout ? layout->interrupt_stack : (gva_t){0},
-		.areas = layout && layout->has_areas ? &layout->areas : NULL,
-		.page_tables = layout ? layout->page_tables : (gva_t){0},
-		.user_stack = config->tables,
-		.host = config->session->host,
-		.take = route_take,
-		.statistics = route_statistics,
-		.data = session,
-	};
-
-	for (unsigned i = 0; i < session->guest->vcpus; i++)
-		sampler_open_route(&session->samplers[i], config, session->rings[i]);
-	if (session->route->start(session->guest, &wanted, error))
-		return true;
-	samplers_close(session);
-	return false;
-}
-
-static void route_stop(struct session *session)
-{
-	session->route->stop(session->guest);
-	samplers_close(session);
-}
-
 static bool samplers_start(struct session *session, GError **error)
 {
 	const struct sampler_config config = sampler_config(session);
 
 	if (session->route)
-		return route_start(session, &config, error);
+		return session_route_start(session, &config, error);
 	for (unsigned i = 0; i < session->guest->vcpus; i++) {
 		if (sampler_start(session, i, error))
 			continue;
@@ -243,7 +186,7 @@ static bool samplers_start(struct session *session, GError **error)
 static void samplers_end(struct session *session)
 {
 	if (session->route && !session->suspended)
-		route_stop(session);
+		session_route_stop(session);
 	else if (!session->route)
 		samplers_stop(session, session->guest->vcpus);
 }
@@ -440,7 +383,7 @@ void session_suspend(struct session *session)
 	if (!session->running || !session->route || session->suspended)
 		return;
 	session->suspended = true;
-	route_stop(session);
+	session_route_stop(session);
 }
 
 /* Samplers count from 0 after they are opened again: keep what they have counted. */

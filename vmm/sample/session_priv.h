@@ -46,4 +46,9 @@ struct session {
 	bool ended;              /* [M] the vCPU threads have ended or are ending; their rings stay */
 };
 
+/* session_route.c: opens the samplers and starts session->route; stops it and closes them; closes them alone. */
+bool session_route_start(struct session *session, const struct sampler_config *config, GError **error);
+void session_route_stop(struct session *session);
+void session_route_close(struct session *session);
+
 #endif

@@ -30,6 +30,8 @@
 	X(stalls, "times that the counters were stopped because the ring was nearly full")                          \
 	X(stalled_ns, "nanoseconds for which they were")                                                            \
 	X(throttled, "overflows that the host throttled or coalesced")                                              \
+	X(throttles, "times that the host's kernel stopped an event until its next tick: overflows came too fast")  \
+	X(throttled_ns, "nanoseconds for which events were stopped so; those of the PMU count nothing meanwhile")   \
 	X(in_hypervisor, "samples that fell outside the guest, written as HYPERVISOR")                              \
 	X(filtered, "overflows in a mode or a task that is left out, not written")                                  \
 	X(quirk, "overflows inside a page of a host quirk, not written")                                            \

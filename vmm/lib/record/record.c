@@ -36,6 +36,10 @@ struct lost_wire {
 	uint64_t id, lost;
 };
 
+struct throttle_wire {
+	uint64_t time_ns, id, stream_id;
+};
+
 struct comm_wire {
 	uint32_t pid, tid;
 };
@@ -171,6 +175,14 @@ size_t record_lost_encode(const struct record_lost *lost, const struct record_id
 	const struct lost_wire body = {lost->id, lost->lost};
 
 	return record_assemble(PERF_RECORD_LOST, 0, &body, sizeof(body), NULL, id, to, room);
+}
+
+size_t record_throttle_encode(const struct record_throttle *throttle, const struct record_id *id, void *to, size_t room)
+{
+	const struct throttle_wire body = {throttle->time_ns, throttle->id, throttle->id};
+
+	return record_assemble(throttle->ends ? PERF_RECORD_UNTHROTTLE : PERF_RECORD_THROTTLE, 0, &body, sizeof(body),
+	                       NULL, id, to, room);
 }
 
 size_t record_comm_encode(const struct record_comm *comm, const struct record_id *id, void *to, size_t room)
@@ -406,6 +418,19 @@ bool record_lost_decode(const struct perf_event_header *record, size_t bytes, st
 	if (!cursor_take(&cursor, &body, sizeof(body)))
 		return false;
 	*lost = (struct record_lost){body.id, body.lost};
+	return true;
+}
+
+bool record_throttle_decode(const struct perf_event_header *record, size_t bytes, struct record_throttle *throttle)
+{
+	struct throttle_wire body;
+
+	if (bytes < sizeof(*record) || (record->type != PERF_RECORD_THROTTLE && record->type != PERF_RECORD_UNTHROTTLE))
+		return false;
+	struct cursor cursor = cursor_body(record, bytes);
+	if (!cursor_take(&cursor, &body, sizeof(body)))
+		return false;
+	*throttle = (struct record_throttle){record->type == PERF_RECORD_UNTHROTTLE, body.time_ns, body.id};
 	return true;
 }
 

@@ -97,6 +97,16 @@ struct record_lost {
 size_t record_lost_encode(const struct record_lost *lost, const struct record_id *id, void *to, size_t room);
 bool record_lost_decode(const struct perf_event_header *record, size_t bytes, struct record_lost *lost);
 
+/* PERF_RECORD_THROTTLE, or _UNTHROTTLE: the host's kernel stops the event with this id, or lets it go on (`ends`). */
+struct record_throttle {
+	bool ends;
+	uint64_t time_ns;
+	uint64_t id;
+};
+size_t record_throttle_encode(const struct record_throttle *throttle, const struct record_id *id, void *to,
+                              size_t room);
+bool record_throttle_decode(const struct perf_event_header *record, size_t bytes, struct record_throttle *throttle);
+
 struct record_comm {
 	uint32_t pid, tid;
 	bool exec; /* PERF_RECORD_MISC_COMM_EXEC */
