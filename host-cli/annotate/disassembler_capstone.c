@@ -48,11 +48,12 @@ struct dialect {
 	cs_arch arch;
 	cs_mode mode;
 	uint64_t (*target_of)(const cs_insn *instruction);
+	bool syntaxes; /* Intel's and AT&T's */
 };
 
 static const struct dialect dialects[] = {
-	[ARCH_X86_64] = {CS_ARCH_X86, CS_MODE_64, only_operand},
-	[ARCH_ARM64] = {CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, last_operand},
+	[ARCH_X86_64] = {CS_ARCH_X86, CS_MODE_64, only_operand, true},
+	[ARCH_ARM64] = {CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, last_operand, false},
 };
 
 static GArray *all_read(csh handle, const struct dialect *dialect, cs_insn *read, const uint8_t *code, size_t n,
@@ -97,7 +98,7 @@ GArray *disassemble(enum arch arch, bool intel, const uint8_t *code, size_t n, u
 		return NULL;
 	}
 	capstone.cs_option(handle, CS_OPT_SKIPDATA, CS_OPT_ON);
-	if (arch == ARCH_X86_64)
+	if (dialect->syntaxes)
 		capstone.cs_option(handle, CS_OPT_SYNTAX, intel ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
 	read = capstone.cs_malloc(handle);
 	instructions = all_read(handle, dialect, read, code, n, address);

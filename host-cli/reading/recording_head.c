@@ -75,12 +75,11 @@ static void line_guest(const struct head *head)
 	say(head, "guest", line);
 }
 
-/* x86-64 goes without saying. */
 static void line_arch(const struct head *head)
 {
 	const enum arch arch = recording_arch(head->input->recording);
 
-	if (arch != ARCH_UNKNOWN && arch != ARCH_X86_64)
+	if (arch_is_said(arch))
 		say(head, "arch", arch_name(arch));
 }
 
@@ -236,10 +235,9 @@ static void line_chain_part(const char *part, const uint64_t ends[VPROF_CHAIN_EN
 		say(head, "chains", line->str);
 }
 
-/* What leads from a frame to its caller, in the words of the architecture's procedure call standard. */
 static const char *frames_name(const struct input *input)
 {
-	return recording_arch(input->recording) == ARCH_ARM64 ? "frame records" : "frame pointers";
+	return arch_frames_name(recording_arch(input->recording));
 }
 
 /* "user space, by unwind tables of 5 files (4 in initramfs, 1 in --symfs), else by frame pointers: ". New string. */

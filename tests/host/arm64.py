@@ -36,7 +36,7 @@ DEMO_PHASES = 0x40, 0x60  # vmm/demo/kernel.c writes them to the register that t
 PROBE_HITS = 20
 PROBE_CHAIN = ["tcp_checksum", "system_call", "syscall_entry"]
 PROBE_REFUSALS = [
-    *(f"cannot place {probe}: probes of this kind are for guests of x86-64, and this guest is for arm64"
+    *(f"cannot place {probe}: guests of arm64 have no probes of this kind"
       for probe in ("tracepoint:sched:sched_switch", "syscall:read:return", "io:0x80", "msr:0x10")),
     "cannot place syscall:read: the guest's kernel has no function",
     "is in the middle of an instruction",

@@ -78,8 +78,10 @@ PROCESSORS = ("x86", "arm64")
 REGISTER = re.compile(r"""(?<![a-z0-9])(?:r[abcd]x|r[sd]i|r[sbi]p|r(?:[89]|1[0-5])|rflags|cr[0234]|gs_base|la57|cpl|pstate|ttbr[01]|tcr
     |tpidr|(?:sp|elr|spsr|vbar|sctlr)_el[01]|kvm_s?regs)(?![a-z0-9])""", re.VERBOSE | re.IGNORECASE)
 NAMED = re.compile(r"\w*(?:x86|arm64|aarch64)\w*", re.IGNORECASE)
-# Names that stand for a processor as a whole, where one is chosen: values, and the tables of what it has; KVM's exits.
-CHOICE = re.compile(r"[A-Z_]+_(?:X86(?:_64)?|ARM64)|(?:processor|cfi)_(?:x86|x86_64|arm64)|KVM_EXIT_X86_\w+")
+# Names that stand for a processor as a whole, where one is chosen: values of other programs, and the tables of what it has; KVM's exits.
+# Values of ours are not compared: they say which row of a table is whose.
+CHOICE = re.compile(r"(?!(?:ARCH|GUEST)_(?:X86|ARM64))[A-Z_]+_(?:X86(?:_64)?|ARM64)|(?:processor|cfi)_(?:x86|x86_64|arm64)|KVM_EXIT_X86_\w+")
+ROW = re.compile(r"\[ARCH_\w+\]\s*=")
 EXPLAINS = re.compile(r"x86|SDM|arm64|AArch64|Arm ARM|AAPCS64", re.IGNORECASE)
 LEXEMES = re.compile(r"""(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|(?P<code>[^/"']+|.)""",
                      re.DOTALL)
@@ -89,6 +91,7 @@ KNOWING = {
     "vmm/guest/processor.h": "which tables there are",
     "vmm/kvm/device/serial_16550.c": "RDI of a UART is no register of a processor's",
     "vmm/lib/record/arch.c": "which processor this build is for",
+    "vmm/lib/record/arch.h": "which there are",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
@@ -146,7 +149,7 @@ def processor_words(text):
     for found in LEXEMES.finditer(text):
         if found["code"]:
             yield from REGISTER.findall(found["code"])
-            yield from (word for word in NAMED.findall(found["code"]) if not CHOICE.fullmatch(word))
+            yield from (word for word in NAMED.findall(ROW.sub("", found["code"])) if not CHOICE.fullmatch(word))
         elif found["comment"] and not EXPLAINS.search(found["comment"]):
             yield from REGISTER.findall(found["comment"])
     yield from (name for name in INCLUDE.findall(text) if set(name.split("/")) & set(PROCESSORS))

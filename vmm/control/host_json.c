@@ -9,6 +9,7 @@
 #include "counter/route.h"
 #include "guest/kernel.h"
 #include "guest/orc.h"
+#include "guest/processor.h"
 #include "lib/symbol/symtab.h"
 
 /* ---- a kernel ---- */
@@ -38,8 +39,7 @@ static json_t *agent_json(const struct image *image, const struct symtab *symtab
 {
 	const bool has_console = symtab && symtab_address(symtab, "virtcons_probe") != 0 &&
 	                         symtab_address(symtab, "virtio_mmio_probe") != 0;
-	const bool has_registers =
-		symtab && image_arch(image) == ARCH_X86_64 && symtab_address(symtab, "ksys_ioperm") != 0;
+	const bool has_registers = symtab && symtab_address(symtab, "ksys_ioperm") != 0;
 	const bool has_pl011 = symtab && symtab_address(symtab, "pl011_probe") != 0;
 	const uint32_t ports = symtab ? serial_ports(image, symtab) : 0;
 	const char *how = has_console               ? "virtio_console"
@@ -61,8 +61,8 @@ static json_t *symbols_json(const struct symtab *symtab, const char *why)
 
 static json_t *unwinder_json(const struct image *image)
 {
-	if (image_arch(image) == ARCH_ARM64)
-		return part_json("call chains", true, "frame records", NULL);
+	if (!processor_of_image(image)->frames->orc)
+		return part_json("call chains", true, arch_frames_name(image_arch(image)), NULL);
 	g_autoptr(GError) error = NULL;
 	struct orc *orc = orc_load(image, &error);
 	g_autofree char *why = error ? g_strdup_printf("%s; by frame pointers, if it has them", error->message) : NULL;

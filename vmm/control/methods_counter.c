@@ -4,6 +4,7 @@
 #include <vprof/ring.h>
 
 #include "control/method_priv.h"
+#include "guest/processor.h"
 
 static const char *const mode_names[] = {
 #define X(id, name) [id] = name,
@@ -185,12 +186,15 @@ static bool parse_target(const struct control_call *call, struct task_target *ta
 	const json_t *arguments = call->arguments, *pid = json_object_get(arguments, "pid");
 	const json_t *comm = json_object_get(arguments, "comm");
 	const json_t *tables = json_object_get(arguments, "cr3");
+	const struct processor *processor = processor_of(call->server->guest->processor);
 
 	if (!!pid + !!comm + !!tables != 1)
 		return refuse("exactly one of \"pid\", \"comm\" and \"cr3\" is needed", error);
-	if (tables && call->server->guest->processor != GUEST_X86_64)
-		return refuse("\"cr3\" is for guests of x86-64, and this guest is for arm64; give \"pid\" or \"comm\"",
-		              error);
+	if (tables && !processor->memory->root_is_name) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+		            "guests of %s have no \"cr3\"; give \"pid\" or \"comm\"", arch_name(processor->arch));
+		return false;
+	}
 	*target = (struct task_target){
 		.kind = pid    ? TASK_TARGET_PID
 	                : comm ? TASK_TARGET_COMM

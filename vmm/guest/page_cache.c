@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "guest/processor.h"
+
 #define PAGE_SHIFT 12u
 
 /* Entries of an xarray by their lowest two bits: pointers have 00, values 1, and what is the array's own 10. */
@@ -16,9 +18,6 @@
 #define SHIFT_MAX 60u
 
 #define FOLIO_LOCKED 1u /* PG_locked, bit 0 in all versions: it is being read in */
-
-/* __VMEMMAP_BASE_L4 of asm/pgtable_64_types.h: where KASLR does not move it. */
-#define PAGES_4_LEVELS UINT64_C(0xffffea0000000000)
 
 /* folio: its members, and those of struct page, have the same offsets (FOLIO_MATCH). */
 static bool folio_layout_load(const struct types *types, struct page_cache_layout *layout)
@@ -52,7 +51,7 @@ bool page_cache_layout_load(const struct image *image, const struct symtab *symt
 		{"xa_node", "slots", &loaded.node_slots},
 	};
 
-	if (image_arch(image) != ARCH_X86_64 || !types_find(types, members, G_N_ELEMENTS(members), NULL) ||
+	if (processor_of_image(image)->memory->pages == 0 || !types_find(types, members, G_N_ELEMENTS(members), NULL) ||
 	    !folio_layout_load(types, &loaded) || !types_size(types, "page", &loaded.page_bytes) ||
 	    loaded.page_bytes == 0 || !types_size(types, "xa_node", &node_bytes) ||
 	    node_bytes < loaded.node_slots + SLOTS * sizeof(uint64_t))
@@ -70,9 +69,10 @@ static bool word_read(const struct page_cache *cache, uint64_t from, uint64_t *w
 bool page_cache_open(struct page_cache *cache, const struct page_cache_layout *layout, struct page_walk *walk,
                      uint64_t mapping, uint64_t *bytes)
 {
+	const struct processor_memory *memory = processor_of(walk->tables.processor)->memory;
 	uint64_t inode;
 
-	*cache = (struct page_cache){.layout = layout, .walk = walk, .mapping = mapping, .pages = PAGES_4_LEVELS};
+	*cache = (struct page_cache){.layout = layout, .walk = walk, .mapping = mapping, .pages = memory->pages};
 	return (layout->pages == 0 || word_read(cache, layout->pages, &cache->pages)) &&
 	       word_read(cache, mapping + layout->mapping_host, &inode) &&
 	       word_read(cache, inode + layout->inode_size, bytes) && *bytes >> 63 == 0;

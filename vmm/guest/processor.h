@@ -29,10 +29,14 @@ struct processor_memory {
 	struct guest_tables (*kernel_load)(const uint64_t words[2]);
 	/* The address of the top-level table of a process; where it has two, the same by either. */
 	uint64_t (*process_root)(const struct guest_tables *tables);
+	bool root_is_name; /* users may name a process by that address */
+	/* Linux's array of struct page, where its kernel has no variable for that; 0: the page cache is not found. */
+	uint64_t pages;
 };
 
 struct processor_frames {
 	const struct cfi_arch *cfi;
+	bool orc; /* Linux has ORC tables for it */
 	/* The frame that the vCPU is in, and as far as they are known, the registers of a frame of the kernel. */
 	struct frame (*from_registers)(const struct guest_regs *regs);
 	struct guest_regs (*registers)(const struct frame *frame, const struct page_walk *memory);
@@ -91,8 +95,18 @@ struct processor_code {
 	bool (*ftrace_find)(const uint8_t *code, size_t n, uint64_t entry, uint64_t fentry, size_t *at, size_t *bytes);
 };
 
+/* What a kind of probes needs, a bit each. */
+enum processor_probes {
+	PROBES_OF_PORTS = 1u << 0,        /* ports beside the memory */
+	PROBES_OF_MSRS = 1u << 1,         /* exits for registers that have a number */
+	PROBES_OF_CALL_RETURNS = 1u << 2, /* it is known where Linux returns from a system call */
+	PROBES_OF_TRACE_POINTS = 1u << 3, /* tracepoint.h */
+	PROBES_OF_PROGRAMS = 1u << 4,     /* breakpoints in user space */
+};
+
 struct processor {
-	enum arch arch; /* of its images */
+	enum arch arch;  /* of its images */
+	unsigned probes; /* of enum processor_probes */
 	const struct processor_memory *memory;
 	const struct processor_frames *frames;
 	const struct processor_gprs *gprs;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <vprof/ring.h>
 
+#include "guest/processor.h"
 #include "sample/probe_priv.h"
 
 /* ---- what the sets of an engine share ---- */
@@ -226,11 +227,12 @@ struct probe_set *probe_set_new(struct probe_hub *hub)
 
 static bool place(struct probe *probe, GError **error)
 {
-	if (probe->spec.provider->lacks >> probe->set->hub->guest->processor & 1) {
-		g_set_error(
-			error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
-			"cannot place %s: probes of this kind are for guests of x86-64, and this guest is for arm64; probe function:NAME instead",
-			probe->spec.name);
+	const struct processor *processor = processor_of(probe->set->hub->guest->processor);
+
+	if (probe->spec.provider->needs & ~processor->probes) {
+		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
+		            "cannot place %s: guests of %s have no probes of this kind; probe function:NAME instead",
+		            probe->spec.name, arch_name(processor->arch));
 		return false;
 	}
 	if (probe->spec.provider->trigger == PROBE_BY_BREAKPOINT)

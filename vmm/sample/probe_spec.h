@@ -46,7 +46,7 @@ struct probe_provider {
 	enum probe_trigger trigger;
 	const char *const *arguments; /* names of an event's arguments, up to NULL; at most PROBE_ARGUMENTS_MAX */
 	bool every_vcpu;              /* of a timer */
-	unsigned lacks;               /* a bit for each enum guest_processor with guests that it is not for */
+	unsigned needs;               /* of enum processor_probes: what the guest's processor has to have; 0: nothing */
 	bool traces;   /* PROBE_BY_BREAKPOINT: a static trace point; its arguments depend on the kernel */
 	bool programs; /* PROBE_BY_BREAKPOINT: of user space, PATH:FUNCTION in `symbol` */
 	bool returns;  /* PROBE_BY_BREAKPOINT: it fires where the function returns, with what it returns and the time */

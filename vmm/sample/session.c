@@ -4,7 +4,7 @@
 #include <string.h>
 #include <vprof/recording.h>
 
-#include "lib/record/arch.h"
+#include "guest/processor.h"
 #include "lib/record/clock.h"
 #include "sample/session_off_cpu.h"
 #include "sample/session_priv.h"
@@ -317,11 +317,11 @@ static bool start_acquired(struct session *session, struct session_config *confi
 		return false;
 	config->route = session->route ? session->route->name : NULL;
 	config->delivery = session->route ? NULL : session->delivery->name;
-	/* A kernel for arm64 has frame records and nothing else; its user space has unwind tables all the same. */
+	/* Where no kernel has ORC tables, user space has unwind tables all the same. */
 	if (session_config_has_chains(config) && session->kernel.unwind.orc)
 		config->call_graph = SESSION_CALL_GRAPH_ORC;
-	else if (session_config_has_chains(config) &&
-	         (config->call_graph != SESSION_CALL_GRAPH_AUTO || arch_here() != ARCH_ARM64))
+	else if (session_config_has_chains(config) && (config->call_graph != SESSION_CALL_GRAPH_AUTO ||
+	                                               processor_of(session->guest->processor)->frames->orc))
 		config->call_graph = SESSION_CALL_GRAPH_FP;
 	session->claims = (struct task_claims){0};
 	session->config = *config;

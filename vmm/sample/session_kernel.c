@@ -34,8 +34,8 @@ static bool orc_prepare(struct session_kernel *kernel, const struct image *image
 {
 	g_autoptr(GError) failure = NULL;
 
-	/* It has frame records, and nothing better. */
-	if (image && image_arch(image) == ARCH_ARM64 && !required)
+	/* Frame pointers are all that there is. */
+	if (image && !processor_of_image(image)->frames->orc && !required)
 		return true;
 	if (!kernel->orc && image)
 		kernel->orc = orc_load(image, &failure);

@@ -170,6 +170,7 @@ static bool leave(struct guest *guest, struct guest_regs *regs)
 
 const struct processor_frames frames_x86 = {
 	.cfi = &cfi_x86_64,
+	.orc = true,
 	.from_registers = frame_from_registers,
 	.registers = registers,
 	.kernel_step = kernel_step,

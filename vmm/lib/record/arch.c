@@ -6,12 +6,13 @@
 #include <string.h>
 
 static const struct {
-	const char *name, *uname;
+	const char *name, *uname, *frames;
 	uint16_t elf;
+	bool said;
 } archs[] = {
-	[ARCH_UNKNOWN] = {"an unknown architecture", NULL, EM_NONE},
-	[ARCH_X86_64] = {"x86-64", "x86_64", EM_X86_64},
-	[ARCH_ARM64] = {"arm64", "aarch64", EM_AARCH64},
+	[ARCH_UNKNOWN] = {.name = "an unknown architecture", .frames = "frame pointers", .elf = EM_NONE},
+	[ARCH_X86_64] = {"x86-64", "x86_64", "frame pointers", EM_X86_64, false},
+	[ARCH_ARM64] = {"arm64", "aarch64", "frame records", EM_AARCH64, true},
 };
 
 const char *arch_name(enum arch arch)
@@ -22,6 +23,16 @@ const char *arch_name(enum arch arch)
 const char *arch_uname(enum arch arch)
 {
 	return archs[arch].uname;
+}
+
+const char *arch_frames_name(enum arch arch)
+{
+	return archs[arch].frames;
+}
+
+bool arch_is_said(enum arch arch)
+{
+	return archs[arch].said;
 }
 
 enum arch arch_of_uname(const char *name)

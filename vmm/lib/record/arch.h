@@ -3,12 +3,18 @@
 #ifndef VPROF_RECORD_ARCH_H
 #define VPROF_RECORD_ARCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum arch { ARCH_UNKNOWN, ARCH_X86_64, ARCH_ARM64 };
 
 /* "x86-64", "arm64"; "an unknown architecture". */
 const char *arch_name(enum arch arch);
+
+/* "frame pointers", "frame records": what leads from a frame to its caller, in the words of its call standard. */
+const char *arch_frames_name(enum arch arch);
+/* Whether a report says that a recording is of it; x86-64 goes without saying. */
+bool arch_is_said(enum arch arch);
 
 /* As `uname -m` and perf.data's header say it: "x86_64", "aarch64". NULL for an unknown one. */
 const char *arch_uname(enum arch arch);

@@ -544,7 +544,10 @@ static struct cfi_section section_of(const struct image *image, const char *name
 
 static const struct cfi_arch *arch_of(const struct image *image)
 {
-	return image_arch(image) == ARCH_ARM64 ? &cfi_arm64 : &cfi_x86_64;
+	static const struct cfi_arch *const archs[] = {
+		[ARCH_UNKNOWN] = &cfi_x86_64, [ARCH_X86_64] = &cfi_x86_64, [ARCH_ARM64] = &cfi_arm64};
+
+	return archs[image_arch(image)];
 }
 
 GBytes *cfi_table_make_of_image(const struct image *image, struct cfi_statistics *statistics)
