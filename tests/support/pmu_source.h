@@ -3,7 +3,7 @@
 #ifndef VPROF_TEST_SUPPORT_PMU_SOURCE_H
 #define VPROF_TEST_SUPPORT_PMU_SOURCE_H
 
-#include "pmu/source.h"
+#include "pmu/x86/source.h"
 
 struct test_source {
 	struct pmu_source source; /* first */

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "pmu/pmu.h"
+#include "pmu/x86/pmu.h"
 #include "pmu_source.h"
 #include "run_suite.h"
 

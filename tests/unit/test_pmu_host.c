@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "counter/counter_priv.h"
-#include "pmu/host.h"
+#include "pmu/x86/host.h"
 #include "run_suite.h"
 
 #define KHZ 2000000u /* cycles per ms */

@@ -3,7 +3,7 @@
  */
 #include <check.h>
 
-#include "pmu/throttle.h"
+#include "pmu/x86/throttle.h"
 #include "run_suite.h"
 
 #define US UINT64_C(1000)

@@ -4,7 +4,7 @@
 
 #include "kvm/pmu_filter.h"
 #include "kvm/vm_arch.h"
-#include "pmu/host.h"
+#include "pmu/x86/host.h"
 
 /* Its encoding, and the bit of the fixed counter that counts it, if one does. */
 static bool parse_event(const char *text, uint16_t *encoding, uint32_t *fixed, GError **error)

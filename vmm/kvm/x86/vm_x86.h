@@ -6,7 +6,7 @@
 #include "kvm/host/x86/msr_filter.h"
 #include "kvm/vcpu/x86/vcpu_x86.h"
 #include "kvm/vm_parts.h"
-#include "pmu/host.h"
+#include "pmu/x86/host.h"
 
 /* [I] immutable once launched, [M] main thread. */
 struct vm_arch {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kvm/host/host_probe.h"
-#include "pmu/host.h"
+#include "pmu/x86/host.h"
 
 json_t *host_probe_emulated_pmu(void)
 {

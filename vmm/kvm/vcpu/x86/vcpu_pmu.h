@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-#include "pmu/host.h"
-#include "pmu/pmu.h"
-#include "pmu/throttle.h"
+#include "pmu/x86/host.h"
+#include "pmu/x86/pmu.h"
+#include "pmu/x86/throttle.h"
 
 struct vcpu;
 struct guest_vcpu_time;
@@ -15,7 +15,7 @@ struct guest_vcpu_time;
 /* What became of the interrupts. */
 struct vcpu_pmu_figures {
 	uint64_t interrupts; /* delivered */
-	uint64_t held;       /* of these, later than their overflow, for the guest's other work: pmu/throttle.h */
+	uint64_t held;       /* of these, later than their overflow, for the guest's other work: pmu/x86/throttle.h */
 	uint64_t merged;     /* periods that went by before the guest had handled the last overflow */
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The registers. Section and table numbers are those of the SDM, vol. 3B, chapter 20, unless they say otherwise. */
-#include "pmu/pmu.h"
+#include "pmu/x86/pmu.h"
 
 #include <string.h>
 
-#include "pmu/source.h"
+#include "pmu/x86/source.h"
 
 #define BIT(n) (UINT64_C(1) << (n))
 #define COUNTER_MASK (BIT(PMU_WIDTH) - 1)

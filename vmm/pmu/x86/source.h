@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a PMU's counters count by. */
-#ifndef VPROF_PMU_SOURCE_H
-#define VPROF_PMU_SOURCE_H
+#ifndef VPROF_PMU_X86_SOURCE_H
+#define VPROF_PMU_X86_SOURCE_H
 
-#include "pmu/pmu.h"
+#include "pmu/x86/pmu.h"
 
 /* `counter`: 0..PMU_COUNTERS-1. */
 struct pmu_source_ops {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "counter/counter.h"
-#include "pmu/host_priv.h"
+#include "pmu/x86/host_priv.h"
 
 static bool same(const struct pmu_counting *a, const struct pmu_counting *b)
 {

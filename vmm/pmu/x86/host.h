@@ -7,13 +7,13 @@
  * A clock does not tell the modes apart. Counters of both modes are exact; those of one mode are estimated: the clock
  * ticks about every millisecond of guest time, and the time of a tick goes to the mode that it finds.
  */
-#ifndef VPROF_PMU_HOST_H
-#define VPROF_PMU_HOST_H
+#ifndef VPROF_PMU_X86_HOST_H
+#define VPROF_PMU_X86_HOST_H
 
 #include <time.h>
 
 #include "counter/counter.h"
-#include "pmu/source.h"
+#include "pmu/x86/source.h"
 
 /* What this host can count for a guest: a bit for each enum pmu_event. */
 struct pmu_host_events {

@@ -4,8 +4,8 @@
  * (SDM vol. 3B, chapter 20), four general and three fixed counters of 48 bits, without full-width writes, PEBS, LBR and
  * AnyThread. The registers are here; what they count comes from a source (source.h). One thread at a time.
  */
-#ifndef VPROF_PMU_PMU_H
-#define VPROF_PMU_PMU_H
+#ifndef VPROF_PMU_X86_PMU_H
+#define VPROF_PMU_X86_PMU_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "pmu/throttle.h"
+#include "pmu/x86/throttle.h"
 
 #include <glib.h>
 

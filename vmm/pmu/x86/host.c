@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "pmu/host.h"
+#include "pmu/x86/host.h"
 
 #include <cpuid.h>
 
-#include "pmu/host_priv.h"
+#include "pmu/x86/host_priv.h"
 
 #define CLOCK_EVENTS (1u << PMU_EVENT_CYCLES | 1u << PMU_EVENT_REF_CYCLES)
 #define VENDOR_EBX_INTEL 0x756e6547u /* "Genu", of GenuineIntel */

@@ -7,8 +7,8 @@
  * When an interrupt is over, no exit tells: the guest is looked at, at intervals of a quarter of the time so far, and
  * an interrupt counts as over when a look finds it so. Times are the CPU time of the vCPU's thread in ns.
  */
-#ifndef VPROF_PMU_THROTTLE_H
-#define VPROF_PMU_THROTTLE_H
+#ifndef VPROF_PMU_X86_THROTTLE_H
+#define VPROF_PMU_X86_THROTTLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 
 #include "lib/record/clock.h"
 #include "lib/record/xorshift.h"
-#include "pmu/host_priv.h"
+#include "pmu/x86/host_priv.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The two ways in which pmu_host counts. Arguments as in struct pmu_source_ops. */
-#ifndef VPROF_PMU_HOST_PRIV_H
-#define VPROF_PMU_HOST_PRIV_H
+#ifndef VPROF_PMU_X86_HOST_PRIV_H
+#define VPROF_PMU_X86_HOST_PRIV_H
 
-#include "pmu/host.h"
+#include "pmu/x86/host.h"
 
 /* host_clock.c */
 void pmu_clock_init(struct pmu_clock *clock, uint64_t tsc_khz);
