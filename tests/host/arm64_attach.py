@@ -3,6 +3,7 @@
 """vprof attach on a stock arm64 host (arm64_host.py): to Debian's kernel as a guest of a vprof-vmm that is not ours, and of QEMU, which moves
 it by KASLR. Only KVM is asked. Then the first is asked itself, for counters of some of its guest's tasks."""
 import functools
+import gzip
 import json
 import os
 import pathlib
@@ -65,7 +66,7 @@ JOB = """
 bin={bin}
 export VPROF_BIN=$bin
 cd /run/shared
-give_way $bin/vprof-vmm --kernel {kernel} --initrd guest.cpio --memory {memory}M --vcpus 2 --disk disk --serial2 port --append "quiet cryptomgr.notests rdinit=/init" --console console --control /tmp/guest.sock &
+give_way $bin/vprof-vmm --kernel Image.gz --initrd guest.cpio --memory {memory}M --vcpus 2 --disk disk --serial2 port --append "quiet cryptomgr.notests rdinit=/init" --console console --control /tmp/guest.sock &
 guest=$!
 while ! grep -q "init: up" console 2>/dev/null; do sleep 0.2; done
 
@@ -246,6 +247,7 @@ class Arm64Attach(harness.ProgramTest):
         host = arm64_host.Arm64Host(self)
         kernel = pathlib.Path(harness.script("kernel-debian.sh", "6.12", "arm64"))
         self.make_guest(host.shared, kernel)
+        (host.shared / "Image.gz").write_bytes(gzip.compress(kernel.read_bytes(), 1))
         counters = "".join(f"$bin/vprof counter count /tmp/guest.sock -e task-clock {tasks} --duration {COUNTED_SECONDS} --json >{name}.json &\n"
                            'counting="$counting $!"\n' for name, tasks in COUNTERS.items())
         parts = host.sections(JOB.format(bin=ARM64, counters=counters, kernel=kernel, period=PERIOD, memory=MEMORY_MIB, qemu=" ".join(qemu), qemu_program=f"{qemu[0]}/usr/bin/qemu-system-aarch64"), SECONDS)
