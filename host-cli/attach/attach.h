@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "engine/attach_engine.h"
@@ -23,7 +24,7 @@ struct stat_output {
 };
 
 /* `vprof stat` of such a guest. Returns the exit status. */
-int attach_stat(const struct attach_engine_options *options, const char *domain, const char *duration,
+int attach_stat(const struct attach_engine_options *options, const char *domain, uint64_t duration_s,
                 const struct stat_output *output);
 /*
  * What `vprof stat` prints, also of a guest that it has booted. `from` and `answers`: of vcpu_clocks_query, at the

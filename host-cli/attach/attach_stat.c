@@ -268,7 +268,7 @@ static int clocks_print(struct count *count)
 	return STATUS_OK;
 }
 
-int attach_stat(const struct attach_engine_options *options, const char *domain, const char *duration,
+int attach_stat(const struct attach_engine_options *options, const char *domain, uint64_t duration_s,
                 const struct stat_output *output)
 {
 	g_autoptr(GError) error = NULL;
@@ -283,7 +283,7 @@ int attach_stat(const struct attach_engine_options *options, const char *domain,
 		loop->interval_data = &count;
 		loop->interval_s = output->interval_s;
 	}
-	loop->engine = attach_engine_start(options, domain, duration, &status, &error);
+	loop->engine = attach_engine_start(options, domain, duration_s, &status, &error);
 	if (loop->engine)
 		status = clocks_print(&count);
 	else if (!g_error_matches(error, ENGINE_PROCESS_ERROR,

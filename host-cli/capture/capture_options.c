@@ -4,7 +4,6 @@
 #include <vprof/control.h>
 
 #include "ui/text.h"
-#include "ui/units.h"
 
 G_DEFINE_QUARK(vprof_capture_options_error, capture_options_error)
 
@@ -12,15 +11,16 @@ G_DEFINE_QUARK(vprof_capture_options_error, capture_options_error)
 
 const struct option_row capture_option_rows[] = {
 	{"event", OPTION_LIST, offsetof(struct capture_options, events),
-         "event to sample, e.g. cycles, instructions:u or task-clock; may be repeated", "EVENT", "@events"},
-	{"count", OPTION_TEXT, offsetof(struct capture_options, period),
-         "events between two samples; for clocks, nanoseconds", "PERIOD"},
+         "event to sample, e.g. cycles, instructions:u or task-clock; may be repeated", "EVENT", "@events",
+         .max = VPROF_EVENTS_MAX},
+	{"count", OPTION_NUMBER, offsetof(struct capture_options, period),
+         "events between two samples; for clocks, nanoseconds", "PERIOD", .min = 1},
 	{"call-chains", OPTION_FLAG, offsetof(struct capture_options, call_chains),
          "record call chains of the guest's kernel and user space (--call-graph=auto)", NULL},
 	{"call-graph", OPTION_TEXT, offsetof(struct capture_options, call_graph),
          "how to find callers: auto, orc, fp (frame pointers) or none", "HOW", "auto orc fp none"},
-	{"call-depth", OPTION_TEXT, offsetof(struct capture_options, call_depth),
-         "maximum frames of a call chain (default 64, at most 127)", "N"},
+	{"call-depth", OPTION_NUMBER, offsetof(struct capture_options, call_depth),
+         "maximum frames of a call chain (default 64, at most 127)", "N", .min = 1, .max = VPROF_CALL_DEPTH_MAX},
 	{"call-user", OPTION_FLAG, offsetof(struct capture_options, call_user),
          "continue call chains into user space (the default)", NULL},
 	{"no-call-user", OPTION_FLAG, offsetof(struct capture_options, no_call_user),
@@ -47,22 +47,21 @@ static json_t *events_json(char **names)
 	return events;
 }
 
-static void call_chain_arguments(const struct capture_options *options, json_t *arguments, uint64_t depth)
+static void number_argument(json_t *arguments, const char *name, uint64_t number)
+{
+	if (number != 0)
+		json_object_set_new(arguments, name, json_integer((json_int_t)number));
+}
+
+static void call_chain_arguments(const struct capture_options *options, json_t *arguments)
 {
 	if (options->call_graph)
 		json_object_set_new(arguments, "call-graph", text_json(options->call_graph));
 	else if (options->call_chains || options->wall || options->off_cpu)
 		json_object_set_new(arguments, "call-graph", json_string("auto"));
-	if (depth != 0)
-		json_object_set_new(arguments, "call-depth", json_integer((json_int_t)depth));
+	number_argument(arguments, "call-depth", options->call_depth);
 	if (options->no_call_user)
 		json_object_set_new(arguments, "call-user", json_false());
-}
-
-static void number_argument(json_t *arguments, const char *name, uint64_t number)
-{
-	if (number != 0)
-		json_object_set_new(arguments, name, json_integer((json_int_t)number));
 }
 
 static bool exclude(bool both, const char *options, GError **error)
@@ -84,27 +83,21 @@ static bool has_waits(const struct capture_options *options, GError **error)
 
 json_t *capture_options_arguments(const struct capture_options *options, GError **error)
 {
-	uint64_t frequency_hz = 0, period = 0, depth = 0;
 	json_t *arguments;
 
-	if (!exclude(options->frequency && options->period, "--frequency and --count", error) ||
+	if (!exclude(options->frequency_hz != 0 && options->period != 0, "--frequency and --count", error) ||
 	    !exclude(options->no_tasks && options->switches, "--no-tasks and --switch-events", error) ||
 	    !exclude(options->no_tasks && options->wall, "--no-tasks and --wall", error) ||
 	    !exclude(options->no_tasks && options->off_cpu, "--no-tasks and --off-cpu", error) ||
 	    !has_waits(options, error) ||
-	    !exclude(options->call_user && options->no_call_user, "--call-user and --no-call-user", error) ||
-	    (options->frequency &&
-	     !units_parse_number("--frequency", options->frequency, 1, VPROF_FREQUENCY_HZ_MAX, &frequency_hz, error)) ||
-	    (options->call_depth &&
-	     !units_parse_number("--call-depth", options->call_depth, 1, INT64_MAX, &depth, error)) ||
-	    (options->period && !units_parse_number("--count", options->period, 1, INT64_MAX, &period, error)))
+	    !exclude(options->call_user && options->no_call_user, "--call-user and --no-call-user", error))
 		return NULL;
 	arguments = json_object();
 	if (options->events)
 		json_object_set_new(arguments, "events", events_json(options->events));
-	number_argument(arguments, "period", period);
-	number_argument(arguments, "frequency-hz", frequency_hz);
-	call_chain_arguments(options, arguments, depth);
+	number_argument(arguments, "period", options->period);
+	number_argument(arguments, "frequency-hz", options->frequency_hz);
+	call_chain_arguments(options, arguments);
 	if (options->no_tasks)
 		json_object_set_new(arguments, "tasks", json_false());
 	if (options->wall)

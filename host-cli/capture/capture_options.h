@@ -14,9 +14,10 @@ GQuark capture_options_error_quark(void);
 enum capture_options_error { CAPTURE_OPTIONS_ERROR_EXCLUDE, CAPTURE_OPTIONS_ERROR_ALONE };
 
 struct capture_options {
-	char *frequency, *period, *output;
+	uint64_t frequency_hz, period, call_depth; /* 0: not given */
+	char *output;
 	char **events;
-	char *call_graph, *call_depth;
+	char *call_graph;
 	gboolean call_chains, call_user, no_call_user, no_tasks, switches, wall, off_cpu, idle_threads, no_report;
 };
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <vprof/control.h>
 
 #include "attach/attach.h"
 #include "capture/capture.h"
@@ -16,13 +17,13 @@
 #include "run/run_loop.h"
 #include "ui/message.h"
 #include "ui/text.h"
-#include "ui/units.h"
 
 struct attach_values {
 	struct attach_engine_options engine;
 	struct capture_options capture;
 	struct symbol_options symbols;
-	char *route, *duration, *agent;
+	char *route, *agent;
+	uint64_t duration_s; /* 0: until the guest ends */
 	gboolean list, json, all, host;
 };
 
@@ -40,10 +41,10 @@ static const struct option_row options[] = {
          "also name what the host's kernel and QEMU do for the guest, with call chains", NULL},
 	{"agent", OPTION_FILE, offsetof(struct attach_values, agent),
          "socket of the guest's agent, or vsock:PORT; records its phases and mapped files", "SOCKET"},
-	{"duration", OPTION_TEXT, offsetof(struct attach_values, duration), "detach after TIME, e.g. 30s or 5m",
-         "TIME"},
-	{"frequency", OPTION_TEXT, offsetof(struct attach_values, capture.frequency),
-         "samples per second and vCPU (default: the route's)", "HZ"},
+	{"duration", OPTION_TIME, offsetof(struct attach_values, duration_s), "detach after TIME, e.g. 30s or 5m",
+         "TIME", .max = VPROF_DURATION_S_MAX},
+	{"frequency", OPTION_NUMBER, offsetof(struct attach_values, capture.frequency_hz),
+         "samples per second and vCPU (default: the route's)", "HZ", .min = 1, .max = VPROF_FREQUENCY_HZ_MAX},
 	OPTION_ROWS(capture_option_rows, struct attach_values, capture),
 	OPTION_ROWS(symbol_option_rows, struct attach_values, symbols),
 	{NULL},
@@ -342,7 +343,7 @@ static int record(struct attachment *attachment, const char *domain, json_t *ses
 	if (attachment->loop.signalfd < 0)
 		return failure(error);
 	attachment->engine =
-		attach_engine_start(&attachment->given->engine, domain, attachment->given->duration, &status, &error);
+		attach_engine_start(&attachment->given->engine, domain, attachment->given->duration_s, &status, &error);
 	if (!attachment->engine) /* if it refused, it has printed the reason */
 		return g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED) ? status
 		                                                                                  : failure(error);
@@ -374,7 +375,7 @@ static int attach_record(const struct attach_values *given, const char *domain, 
 	g_auto(GStrv) command_line = capture_command_line();
 	g_autoptr(GError) error = NULL;
 	struct attachment attachment = {.given = given, .output = output};
-	json_t *session = attach_engine_check(&given->engine, domain, given->duration, &error) &&
+	json_t *session = attach_engine_check(&given->engine, domain, &error) &&
 	                                  symbol_options_check(&given->symbols, &error) &&
 	                                  agent_service_check(given->agent, &error)
 	                          ? session_arguments(given, &error)

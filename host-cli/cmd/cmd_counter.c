@@ -20,9 +20,12 @@
 
 struct counter_values {
 	char **events, **pids, **comms, **tables;
-	char *duration, *frequency, *period, *output, *vcpu, *call_graph, *call_depth;
+	char *output, *call_graph;
+	uint64_t duration_s, frequency_hz, period, vcpu, call_depth;
 	gboolean descendants, estimate, no_report, json, call_chains, no_call_user;
 };
+
+static const struct counter_values defaults = {.duration_s = SECONDS_DEFAULT, .vcpu = OPTION_NUMBER_NONE};
 
 static const struct option_row options[] = {
 	{"event", OPTION_LIST, offsetof(struct counter_values, events),
@@ -35,26 +38,29 @@ static const struct option_row options[] = {
          "only code that runs on these page tables; may be repeated", "ADDRESS"},
 	{"descendants", OPTION_FLAG, offsetof(struct counter_values, descendants),
          "include the descendants of those processes", NULL},
-	{"vcpu", OPTION_TEXT, offsetof(struct counter_values, vcpu), "on this vCPU only", "N"},
+	{"vcpu", OPTION_NUMBER, offsetof(struct counter_values, vcpu), "on this vCPU only", "N",
+         .max = VPROF_VCPUS_MAX - 1},
 	{"estimate", OPTION_FLAG, offsetof(struct counter_values, estimate),
          "count: estimate from samples instead of counting exactly, and split by mode", NULL},
-	{"frequency", OPTION_TEXT, offsetof(struct counter_values, frequency),
-         "record: samples per second of vCPU time (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ"},
-	{"count", OPTION_TEXT, offsetof(struct counter_values, period),
-         "record: one sample every N events; for clocks, nanoseconds", "N"},
+	{"frequency", OPTION_NUMBER, offsetof(struct counter_values, frequency_hz),
+         "record: samples per second of vCPU time (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ",
+         .min = 1, .max = VPROF_FREQUENCY_HZ_MAX},
+	{"count", OPTION_NUMBER, offsetof(struct counter_values, period),
+         "record: one sample every N events; for clocks, nanoseconds", "N", .min = 1},
 	{"call-chains", OPTION_FLAG, offsetof(struct counter_values, call_chains),
          "record: with call chains of the guest's kernel and user space (--call-graph=auto)", NULL},
 	{"call-graph", OPTION_TEXT, offsetof(struct counter_values, call_graph),
          "record: how to find callers: auto, orc, fp (frame pointers) or none", "HOW", "auto orc fp none"},
-	{"call-depth", OPTION_TEXT, offsetof(struct counter_values, call_depth),
-         "record: maximum frames of a call chain (default 64, at most 127)", "N"},
+	{"call-depth", OPTION_NUMBER, offsetof(struct counter_values, call_depth),
+         "record: maximum frames of a call chain (default 64, at most 127)", "N", .min = 1,
+         .max = VPROF_CALL_DEPTH_MAX},
 	{"no-call-user", OPTION_FLAG, offsetof(struct counter_values, no_call_user),
          "record: end call chains at the entry to the kernel", NULL},
 	{"output", OPTION_FILE, offsetof(struct counter_values, output),
          "record: recording to write (default " INPUT_DEFAULT_PATH ")", "FILE"},
 	{"no-report", OPTION_FLAG, offsetof(struct counter_values, no_report),
          "record: do not print the top of the profile", NULL},
-	{"duration", OPTION_TEXT, offsetof(struct counter_values, duration),
+	{"duration", OPTION_TIME, offsetof(struct counter_values, duration_s),
          "how long to count or record (default 10s)", "TIME"},
 	{"json", OPTION_FLAG, offsetof(struct counter_values, json), "print JSON", NULL},
 	{NULL},
@@ -210,9 +216,8 @@ static json_t *prepare_all(const struct counter_values *given, struct client *cl
 	const json_t *counter;
 	size_t i;
 
-	kind->one_vcpu = given->vcpu != NULL;
-	if (given->vcpu && !units_parse_number("--vcpu", given->vcpu, 0, INT32_MAX, &kind->vcpu, error))
-		return NULL;
+	kind->one_vcpu = given->vcpu != OPTION_NUMBER_NONE;
+	kind->vcpu = given->vcpu;
 	json_t *counters = counters_allocate(client, given->events ? given->events : fallback, kind, error);
 
 	json_array_foreach(counters, i, counter) {
@@ -233,11 +238,7 @@ static void count_print(const struct counter_values *given, const json_t *counte
 
 static bool count(const struct counter_values *given, struct client *client, GError **error)
 {
-	uint64_t seconds = SECONDS_DEFAULT;
 	bool done;
-
-	if (given->duration && !units_parse_duration("--duration", given->duration, &seconds, error))
-		return false;
 	struct counters_kind kind = {
 		.mode = limited(given) ? "task-counting" : "guest-counting",
 		.estimate = given->estimate,
@@ -251,7 +252,7 @@ static bool count(const struct counter_values *given, struct client *client, GEr
 
 	done = counters_for_all(client, counters, "counter-start", false, error);
 	if (done) {
-		g_usleep(seconds * G_USEC_PER_SEC);
+		g_usleep(given->duration_s * G_USEC_PER_SEC);
 		done = counters_for_all(client, counters, "counter-read", true, error);
 	}
 	double elapsed = (double)(g_get_monotonic_time() - start_us) / G_USEC_PER_SEC;
@@ -266,24 +267,23 @@ static bool count(const struct counter_values *given, struct client *client, GEr
 
 /* ---- record ---- */
 
-static bool parse_rate(const struct counter_values *given, struct counters_kind *kind, GError **error)
+static bool take_rate(const struct counter_values *given, struct counters_kind *kind, GError **error)
 {
-	if (given->frequency && given->period) {
+	if (given->frequency_hz != 0 && given->period != 0) {
 		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
 		            "--frequency and --count exclude each other");
 		return false;
 	}
-	return (!given->frequency || units_parse_number("--frequency", given->frequency, 1, VPROF_FREQUENCY_HZ_MAX,
-	                                                &kind->frequency_hz, error)) &&
-	       (!given->period || units_parse_number("--count", given->period, 1, INT64_MAX, &kind->period, error));
+	kind->frequency_hz = given->frequency_hz;
+	kind->period = given->period;
+	return true;
 }
 
-static bool parse_chains(const struct counter_values *given, struct counters_kind *kind, GError **error)
+static void take_chains(const struct counter_values *given, struct counters_kind *kind)
 {
 	kind->call_graph = given->call_graph ? given->call_graph : given->call_chains ? "auto" : NULL;
 	kind->no_call_user = given->no_call_user;
-	return !given->call_depth ||
-	       units_parse_number("--call-depth", given->call_depth, 1, INT64_MAX, &kind->call_depth, error);
+	kind->call_depth = given->call_depth;
 }
 
 /* Says what the engine has refused, and leaves it out. */
@@ -304,15 +304,14 @@ static bool record(const struct counter_values *given, struct client *client, GE
 	struct counters_kind kind = {.mode = limited(given) ? "task-sampling" : "guest-sampling",
 	                             .descendants = given->descendants};
 	const char *path = given->output ? given->output : INPUT_DEFAULT_PATH;
-	uint64_t seconds = SECONDS_DEFAULT;
 
-	if ((given->duration && !units_parse_duration("--duration", given->duration, &seconds, error)) ||
-	    !parse_rate(given, &kind, error) || !parse_chains(given, &kind, error))
+	if (!take_rate(given, &kind, error))
 		return false;
+	take_chains(given, &kind);
 	json_t *counters = prepare_all(given, client, &kind, error);
 
 	drop_refused(counters);
-	bool done = counters && capture_counters(client, counters, seconds, path, error);
+	bool done = counters && capture_counters(client, counters, given->duration_s, path, error);
 
 	json_decref(counters);
 	return done && (given->no_report || recording_print_top(path, stdout, error));
@@ -397,5 +396,6 @@ const struct command command_counter = {
 		"  vprof counter disable 1234 7",
 	.options = options,
 	.values_bytes = sizeof(struct counter_values),
+	.defaults = &defaults,
 	.run = counter_run,
 };

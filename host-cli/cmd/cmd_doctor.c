@@ -326,7 +326,7 @@ static int doctor_run(void *values, unsigned n, char **arguments)
 	if (!domain && engine.pid == 0)
 		return doctor_host(given);
 	guest_resolve(&engine, &domain);
-	if (!attach_engine_check(&engine, domain, NULL, &error))
+	if (!attach_engine_check(&engine, domain, &error))
 		return usage_error(command_doctor.name, "%s", error->message);
 	return attach_doctor(&engine, domain, given->json);
 }

@@ -139,7 +139,7 @@ static bool parse_arguments(const struct mpstat_values *given, unsigned n, char 
 		arguments++;
 		n--;
 	}
-	return (n == 0 || units_parse_duration("INTERVAL", arguments[0], &times->interval_s, error)) &&
+	return (n == 0 || units_parse_duration("INTERVAL", arguments[0], INT64_MAX, &times->interval_s, error)) &&
 	       (n <= 1 || units_parse_number("COUNT", arguments[1], 1, COUNT_MAX, &times->count, error));
 }
 

@@ -14,10 +14,13 @@
 struct push_values {
 	struct symbol_options symbols;
 	struct filter_options filter;
-	char *input, *event, *name, *spool, *time_limit, *kernel, *api;
+	char *input, *event, *name, *spool, *kernel, *api;
+	uint64_t time_limit_s;
 	char **labels, **headers;
 	gboolean spooled, force;
 };
+
+static const struct push_values defaults = {.time_limit_s = DEFAULT_TIME_LIMIT_S};
 
 static const struct option_row options[] = {
 	{"input", OPTION_FILE, offsetof(struct push_values, input),
@@ -32,7 +35,7 @@ static const struct option_row options[] = {
          "type of the server: pyroscope (the default), parca or otlp", "API", "pyroscope parca otlp"},
 	{"header", OPTION_TEXTS, offsetof(struct push_values, headers),
          "add an HTTP header, e.g. X-Scope-OrgID: NAME; may be repeated", "HEADER"},
-	{"time-limit", OPTION_TEXT, offsetof(struct push_values, time_limit),
+	{"time-limit", OPTION_TIME, offsetof(struct push_values, time_limit_s),
          "stop retrying after DURATION (default 60s)", "DURATION"},
 	{"spool", OPTION_FILE, offsetof(struct push_values, spool), "keep what cannot be uploaded yet in DIR", "DIR"},
 	{"spooled", OPTION_FLAG, offsetof(struct push_values, spooled), "upload what is kept there, and no recording",
@@ -126,7 +129,6 @@ static int push_run(void *values, unsigned n, char **arguments)
 	const struct push_values *given = values;
 	g_autoptr(GError) error = NULL;
 	struct pushing pushing = {.given = given, .input = given->input};
-	uint64_t limit_s = DEFAULT_TIME_LIMIT_S;
 	enum push_api api;
 	int status;
 
@@ -135,8 +137,7 @@ static int push_run(void *values, unsigned n, char **arguments)
 	if (given->spooled && (given->input || n > 1))
 		return usage_error(command_push.name, "--spooled sends no recording; omit %s",
 		                   n > 1 ? arguments[1] : "--input");
-	if ((given->time_limit && !units_parse_duration("--time-limit", given->time_limit, &limit_s, &error)) ||
-	    !input_choose(&pushing.input, n > 1 ? arguments[1] : NULL, &error) ||
+	if (!input_choose(&pushing.input, n > 1 ? arguments[1] : NULL, &error) ||
 	    !push_labels_check("--label", (const char *const *)given->labels, &error) ||
 	    !api_choose(given, &api, &error) || !symbol_options_check(&given->symbols, &error) ||
 	    !filter_options_check(&given->filter, &error))
@@ -147,7 +148,7 @@ static int push_run(void *values, unsigned n, char **arguments)
 		               ? usage_error(command_push.name, "%s", error->message)
 		               : failure(error);
 	pushing.queue.format = push_api_format(api);
-	pushing.deadline_us = g_get_monotonic_time() + (int64_t)limit_s * G_USEC_PER_SEC;
+	pushing.deadline_us = g_get_monotonic_time() + (int64_t)given->time_limit_s * G_USEC_PER_SEC;
 	pushing.queue.spool = push_spool_open(given->spool, &error);
 	status = pushing.queue.spool ? push(&pushing) : failure(error);
 	push_spool_free(pushing.queue.spool);
@@ -180,5 +181,6 @@ const struct command command_push = {
 		"  vprof push http://pyroscope:4040 --spooled",
 	.options = options,
 	.values_bytes = sizeof(struct push_values),
+	.defaults = &defaults,
 	.run = push_run,
 };

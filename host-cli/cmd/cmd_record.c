@@ -5,16 +5,14 @@
 #include "cmd/command.h"
 #include "ui/message.h"
 
-/* Whether `command` takes these words: argv[1..argc-1]. *n: the arguments among them. */
+/* Whether `command` takes these words, with any values: argv[1..argc-1]. *n: the arguments among them. */
 static bool takes(const struct command *command, int argc, char **argv, unsigned *n)
 {
-	g_autofree void *values = g_malloc0(command->values_bytes);
 	g_autofree char **copy = g_memdup2(argv, (gsize)(argc + 1) * sizeof(*argv));
 	bool wants_help, taken;
 	int first;
 
-	taken = option_rows_parse(command->options, values, argc, copy, &first, &wants_help, NULL);
-	option_rows_clear(command->options, values);
+	taken = option_rows_parse(command->options, NULL, argc, copy, &first, &wants_help, NULL);
 	*n = (unsigned)(argc - first);
 	return taken && *n <= command->max_arguments;
 }

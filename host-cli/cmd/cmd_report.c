@@ -16,7 +16,8 @@
 struct report_values {
 	struct symbol_options symbols;
 	struct filter_options filter;
-	char *input, *sort, *kernel, *limit, *phase, *html, *svg;
+	char *input, *sort, *kernel, *phase, *html, *svg;
+	uint64_t limit; /* 0: none */
 	double percent_limit;
 	gboolean json, force, call_chains, contention, tui;
 };
@@ -28,7 +29,8 @@ static const struct option_row options[] = {
          "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
 	{"sort", OPTION_TEXT, offsetof(struct report_values, sort),
          "columns to group by: " COLUMN_NAMES " (default " REPORT_DEFAULT_SORT ")", "COLUMN,...", "@columns"},
-	{"limit", OPTION_TEXT, offsetof(struct report_values, limit), "print at most N rows of each table", "N"},
+	{"limit", OPTION_NUMBER, offsetof(struct report_values, limit), "print at most N rows of each table", "N",
+         .min = 1},
 	{"percent-limit", OPTION_PERCENT, offsetof(struct report_values, percent_limit), "omit rows below P percent",
          "P"},
 	{"phase", OPTION_TEXT, offsetof(struct report_values, phase),
@@ -62,17 +64,14 @@ static bool takes_screen(const void *values)
 static bool options_read(const struct report_values *given, struct report_options *report, bool several, GError **error)
 {
 	const char *usual = several ? REPORT_DEFAULT_SORT_SEVERAL : REPORT_DEFAULT_SORT;
-	uint64_t limit = 0;
 
 	if (!column_list_parse(given->sort ? given->sort : usual, &report->columns, error))
-		return false;
-	if (given->limit && !units_parse_number("--limit", given->limit, 1, SIZE_MAX, &limit, error))
 		return false;
 	if (!(given->percent_limit >= 0 && given->percent_limit <= 100)) {
 		g_set_error(error, UNITS_ERROR, UNITS_ERROR_RANGE, "--percent-limit takes 0 to 100");
 		return false;
 	}
-	report->limit = (size_t)limit;
+	report->limit = (size_t)given->limit;
 	report->percent_limit = given->percent_limit;
 	report->call_tree = given->call_chains || given->tui;
 	return true;

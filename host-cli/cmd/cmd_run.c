@@ -17,7 +17,6 @@
 #include "run/guest_run.h"
 #include "ui/message.h"
 #include "ui/text.h"
-#include "ui/units.h"
 
 struct run_values {
 	struct guest_run_options guest;
@@ -29,8 +28,9 @@ struct run_values {
 
 static const struct option_row options[] = {
 	OPTION_ROWS(guest_run_option_rows, struct run_values, guest),
-	{"frequency", OPTION_TEXT, offsetof(struct run_values, capture.frequency),
-         "samples per second and vCPU (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ"},
+	{"frequency", OPTION_NUMBER, offsetof(struct run_values, capture.frequency_hz),
+         "samples per second and vCPU (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ", .min = 1,
+         .max = VPROF_FREQUENCY_HZ_MAX},
 	OPTION_ROWS(capture_option_rows, struct run_values, capture),
 	{"off-cpu", OPTION_FLAG, offsetof(struct run_values, capture.off_cpu),
          "also sample each wait of a task, at its end (event off-cpu; implies -g); uses one of the guest's breakpoints",
@@ -255,7 +255,7 @@ static json_t *options_check(struct run_values *given, GError **error)
 		return NULL;
 	if (!symbol_options_check(&given->symbols, error))
 		return NULL;
-	if (given->exact && (given->capture.events || given->capture.frequency || given->capture.period)) {
+	if (given->exact && (given->capture.events || given->capture.frequency_hz != 0 || given->capture.period != 0)) {
 		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
 		            "--exact counts every instruction and excludes --event, --frequency and --count");
 		return NULL;
@@ -327,14 +327,23 @@ static int run_each(struct run_values *given, const char *folder, uint64_t repea
 /* --repeat then counts boots, and each boot has one repetition. */
 static bool boot_each_check(struct run_values *given, uint64_t *repeats, GError **error)
 {
-	if (!given->guest.exec.repeat) {
+	const uint64_t given_repeats = given->guest.exec.repeats;
+
+	if (given_repeats == 0) {
 		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
 		            "--boot-each needs --repeat, which says how often");
 		return false;
 	}
+	if (given_repeats > SHIFT_REPETITIONS_MAX) {
+		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
+		            "--repeat takes 1 to %u with --boot-each, not %" G_GUINT64_FORMAT, SHIFT_REPETITIONS_MAX,
+		            given_repeats);
+		return false;
+	}
 	given->capture.no_report = TRUE;
-	return units_parse_number("--repeat", g_steal_pointer(&given->guest.exec.repeat), 1, SHIFT_REPETITIONS_MAX,
-	                          repeats, error);
+	given->guest.exec.repeats = 0;
+	*repeats = given_repeats;
+	return true;
 }
 
 static int run_run(void *values, unsigned n, char **arguments)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <signal.h>
 #include <stdio.h>
+#include <vprof/control.h>
 
 #include "attach/attach.h"
 #include "cmd/command.h"
@@ -10,7 +11,6 @@
 #include "run/guest_run.h"
 #include "ui/message.h"
 #include "ui/text.h"
-#include "ui/units.h"
 
 #define ANSWER_TIMEOUT_MS 10000u
 
@@ -18,8 +18,7 @@ struct stat_values {
 	struct guest_run_options guest;
 	struct attach_engine_options engine;
 	char **events;
-	char *interval;
-	int vcpu;
+	uint64_t interval_s, vcpu;
 	gboolean json;
 };
 
@@ -33,7 +32,7 @@ struct stat {
 	char **counted; /* of --event, without mmio and ioport; NULL: none */
 };
 
-static const struct stat_values defaults = {.vcpu = -1};
+static const struct stat_values defaults = {.vcpu = OPTION_NUMBER_NONE};
 
 static const struct option_row options[] = {
 	OPTION_ROWS(guest_run_option_rows, struct stat_values, guest),
@@ -42,8 +41,9 @@ static const struct option_row options[] = {
          "mmio or ioport: also print the accesses that KVM or the VMM emulates; another: also count this event in the "
          "whole guest; may be repeated",
          "EVENT", "@events"},
-	{"interval", OPTION_TEXT, offsetof(struct stat_values, interval), "print every TIME, and at the end", "TIME"},
-	{"vcpu", OPTION_INT, offsetof(struct stat_values, vcpu), "print the exits of vCPU N only, from 0", "N"},
+	{"interval", OPTION_TIME, offsetof(struct stat_values, interval_s), "print every TIME, and at the end", "TIME"},
+	{"vcpu", OPTION_NUMBER, offsetof(struct stat_values, vcpu), "print the exits of vCPU N only, from 0", "N",
+         .max = VPROF_VCPUS_MAX - 1},
 	{"json", OPTION_FLAG, offsetof(struct stat_values, json),
          "print a JSON object; hides the guest's console unless --console is given", NULL},
 	{NULL},
@@ -206,18 +206,22 @@ static int stat_attached(const struct stat *stat, const char *domain)
 	if (given->guest.exec.command || stat->counted[0])
 		return usage_error(command_stat.name, "%s is for a guest that `vprof stat` boots",
 		                   given->guest.exec.command ? "--exec" : "--event of a counter");
-	if (!attach_engine_check(&given->engine, domain, given->guest.duration, &error))
+	if (!attach_engine_check(&given->engine, domain, &error))
 		return usage_error(command_stat.name, "%s", error->message);
-	return attach_stat(&given->engine, domain, given->guest.duration, &stat->output);
+	return attach_stat(&given->engine, domain, given->guest.duration_s, &stat->output);
 }
 
 /* What is printed, and which of the events are counters. */
-static bool stat_parse(struct stat *stat, GError **error)
+static void stat_parse(struct stat *stat)
 {
 	const struct stat_values *given = stat->given;
 	GPtrArray *counted = g_ptr_array_new();
 
-	stat->output = (struct stat_output){.json = given->json, .vcpu = given->vcpu};
+	stat->output = (struct stat_output){
+		.json = given->json,
+		.vcpu = given->vcpu != OPTION_NUMBER_NONE ? (int)given->vcpu : -1,
+		.interval_s = given->interval_s,
+	};
 	for (char **event = given->events; event && *event; event++) {
 		if (g_str_equal(*event, "mmio"))
 			stat->output.mmio = true;
@@ -228,7 +232,6 @@ static bool stat_parse(struct stat *stat, GError **error)
 	}
 	g_ptr_array_add(counted, NULL);
 	stat->counted = (char **)g_ptr_array_free(counted, FALSE);
-	return !given->interval || units_parse_duration("--interval", given->interval, &stat->output.interval_s, error);
 }
 
 static int stat_run(void *values, unsigned n, char **arguments)
@@ -238,8 +241,8 @@ static int stat_run(void *values, unsigned n, char **arguments)
 	struct stat stat = {.given = given, .base = {.options = &given->guest}};
 	int status;
 
-	if (!stat_parse(&stat, &error) ||
-	    (n == 0 && given->engine.pid == 0 && !guest_run_check(&given->guest, &error))) {
+	stat_parse(&stat);
+	if (n == 0 && given->engine.pid == 0 && !guest_run_check(&given->guest, &error)) {
 		g_free(stat.counted);
 		return usage_error(command_stat.name, "%s", error->message);
 	}

@@ -18,7 +18,6 @@
 #include "ui/interrupt.h"
 #include "ui/message.h"
 #include "ui/text.h"
-#include "ui/units.h"
 
 #define INTERVAL_S 2.0
 #define INTERVAL_S_MIN 0.1
@@ -29,9 +28,9 @@
 struct top_values {
 	struct attach_engine_options engine;
 	struct symbol_options symbols;
-	char *frequency, *sort;
+	char *sort;
+	uint64_t frequency_hz, rows; /* 0: the engine's; all */
 	double interval_s;
-	int rows;
 	gboolean once, json, calls;
 };
 
@@ -45,28 +44,24 @@ static const struct option_row options[] = {
          "SECONDS"},
 	{"sort", OPTION_TEXT, offsetof(struct top_values, sort),
          "group by these columns of `vprof report` (default " REPORT_DEFAULT_SORT ")", "KEYS", "@columns"},
-	{"limit", OPTION_INT, offsetof(struct top_values, rows), "rows of a snapshot (default 30; 0 for all)", "N"},
+	{"limit", OPTION_NUMBER, offsetof(struct top_values, rows), "rows of a snapshot (default 30; 0 for all)", "N"},
 	{"call-tree", OPTION_FLAG, offsetof(struct top_values, calls),
          "record call chains and show the call tree (key t)", NULL},
-	{"frequency", OPTION_TEXT, offsetof(struct top_values, frequency),
-         "samples per second and vCPU, if top starts the session (default: the engine's)", "HZ"},
+	{"frequency", OPTION_NUMBER, offsetof(struct top_values, frequency_hz),
+         "samples per second and vCPU, if top starts the session (default: the engine's)", "HZ", .min = 1,
+         .max = VPROF_FREQUENCY_HZ_MAX},
 	OPTION_ROWS(attach_engine_option_rows, struct top_values, engine),
 	OPTION_ROWS(symbol_option_rows, struct top_values, symbols),
 	{NULL},
 };
 
-/* Arguments of session-start; NULL if the options are invalid. */
-static json_t *session_arguments(const struct top_values *given, GError **error)
+/* Arguments of session-start. */
+static json_t *session_arguments(const struct top_values *given)
 {
-	json_t *arguments;
-	uint64_t hz = 0;
+	json_t *arguments = json_object();
 
-	if (given->frequency &&
-	    !units_parse_number("--frequency", given->frequency, 1, VPROF_FREQUENCY_HZ_MAX, &hz, error))
-		return NULL;
-	arguments = json_object();
-	if (hz != 0)
-		json_object_set_new(arguments, "frequency-hz", json_integer((json_int_t)hz));
+	if (given->frequency_hz != 0)
+		json_object_set_new(arguments, "frequency-hz", json_integer((json_int_t)given->frequency_hz));
 	if (given->calls)
 		json_object_set_new(arguments, "call-graph", json_string("auto"));
 	return arguments;
@@ -80,11 +75,6 @@ static bool options_check(const struct top_values *given, struct top_live *live,
 		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
 		            "--interval takes seconds from %g to %g, not %g", INTERVAL_S_MIN, INTERVAL_S_MAX,
 		            given->interval_s);
-		return false;
-	}
-	if (given->rows < 0) {
-		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--rows takes 0 or more, not %d",
-		            given->rows);
 		return false;
 	}
 	live->interval_s = given->interval_s;
@@ -103,7 +93,7 @@ static bool options_check(const struct top_values *given, struct top_live *live,
 static bool top_check(const struct top_values *given, GError **error)
 {
 	struct top_live live = {.source = NULL};
-	json_t *session = options_check(given, &live, error) ? session_arguments(given, error) : NULL;
+	json_t *session = options_check(given, &live, error) ? session_arguments(given) : NULL;
 
 	json_decref(session);
 	return session != NULL;
@@ -195,7 +185,7 @@ static bool guest_show(const struct top_values *given, const struct attach_engin
                        int *status, GError **error)
 {
 	struct top_live live = {.source = NULL};
-	json_t *session = options_check(given, &live, error) ? session_arguments(given, error) : NULL;
+	json_t *session = options_check(given, &live, error) ? session_arguments(given) : NULL;
 	bool shown = false;
 
 	if (!session)

@@ -14,15 +14,14 @@
 #include "ui/interrupt.h"
 #include "ui/message.h"
 #include "ui/text.h"
-#include "ui/units.h"
 
 #define POLL_MS 50u
 #define EVENTS_MAX UINT64_C(1000000000000)
 
 struct trace_values {
 	char **probes, **filters, **counts, **hists;
-	char *registers, *fields, *breakpoints, *events, *duration, *symfs, *script, *output, *map_keys;
-	char *pid, *comm, *cgroup;
+	char *registers, *fields, *breakpoints, *symfs, *script, *output, *comm, *cgroup;
+	uint64_t events, duration_s, map_keys, pid; /* 0: not given */
 	gboolean stack, json;
 };
 
@@ -38,7 +37,8 @@ static const struct option_row options[] = {
 	{"stack", OPTION_FLAG, offsetof(struct trace_values, stack), "also print call chains", NULL},
 	{"symfs", OPTION_FILE, offsetof(struct trace_values, symfs),
          "folder with the guest's programs and libraries, for names in call chains", "FOLDER"},
-	{"pid", OPTION_TEXT, offsetof(struct trace_values, pid), "only events of this process of the guest", "PID"},
+	{"pid", OPTION_NUMBER, offsetof(struct trace_values, pid), "only events of this process of the guest", "PID",
+         .min = 1, .max = UINT32_MAX},
 	{"comm", OPTION_TEXT, offsetof(struct trace_values, comm),
          "only events of tasks with this name, which may have * and ?", "NAME"},
 	{"cgroup", OPTION_TEXT, offsetof(struct trace_values, cgroup),
@@ -52,10 +52,12 @@ static const struct option_row options[] = {
          "count events by these fields instead of printing them; may be repeated", "FIELDS"},
 	{"hist", OPTION_TEXTS, offsetof(struct trace_values, hists),
          "print a histogram of this field, by powers of two; may be repeated", "FIELD"},
-	{"limit", OPTION_TEXT, offsetof(struct trace_values, events), "stop after N events", "N"},
-	{"duration", OPTION_TEXT, offsetof(struct trace_values, duration), "stop after TIME", "TIME"},
-	{"map-keys", OPTION_TEXT, offsetof(struct trace_values, map_keys),
-         "how many keys each map of a script can have (default 4096), and each count (16384)", "N"},
+	{"limit", OPTION_NUMBER, offsetof(struct trace_values, events), "stop after N events", "N", .min = 1,
+         .max = EVENTS_MAX},
+	{"duration", OPTION_TIME, offsetof(struct trace_values, duration_s), "stop after TIME", "TIME"},
+	{"map-keys", OPTION_NUMBER, offsetof(struct trace_values, map_keys),
+         "how many keys each map of a script can have (default 4096), and each count (16384)", "N", .min = 1,
+         .max = VPROF_MAP_ENTRIES_MAX},
 	{"output", OPTION_FILE, offsetof(struct trace_values, output), "write to FILE instead of standard output",
          "FILE"},
 	{"json", OPTION_FLAG, offsetof(struct trace_values, json),
@@ -69,30 +71,11 @@ struct trace {
 	struct trace_source *source;
 	struct trace_query *query; /* NULL: a script */
 	char **print_fields;
-	uint64_t events_max, events; /* 0: no limit */
-	uint64_t map_keys, pid;      /* 0: not given */
-	int64_t start_us, end_us;    /* g_get_monotonic_time(), CLOCK_MONOTONIC as the events' times; 0: no end */
+	uint64_t events;
+	int64_t start_us; /* g_get_monotonic_time(), CLOCK_MONOTONIC as the events' times */
 };
 
 /* ---- what was asked for ---- */
-
-static bool parse_limits(struct trace *trace, GError **error)
-{
-	uint64_t seconds = 0;
-
-	if (trace->given->map_keys && !units_parse_number("--map-keys", trace->given->map_keys, 1,
-	                                                  VPROF_MAP_ENTRIES_MAX, &trace->map_keys, error))
-		return false;
-	if (trace->given->pid && !units_parse_number("--pid", trace->given->pid, 1, UINT32_MAX, &trace->pid, error))
-		return false;
-	if (trace->given->events &&
-	    !units_parse_number("--limit", trace->given->events, 1, EVENTS_MAX, &trace->events_max, error))
-		return false;
-	if (trace->given->duration && !units_parse_duration("--duration", trace->given->duration, &seconds, error))
-		return false;
-	trace->end_us = (int64_t)(seconds * G_USEC_PER_SEC);
-	return true;
-}
 
 /* Those that were given, and that an event is of the process that was. */
 static char **filters_of(const struct trace *trace)
@@ -101,8 +84,8 @@ static char **filters_of(const struct trace *trace)
 
 	for (char **filter = trace->given->filters; filter && *filter; filter++)
 		g_ptr_array_add(filters, g_strdup(*filter));
-	if (trace->pid != 0)
-		g_ptr_array_add(filters, g_strdup_printf("pid=%" G_GUINT64_FORMAT, trace->pid));
+	if (trace->given->pid != 0)
+		g_ptr_array_add(filters, g_strdup_printf("pid=%" G_GUINT64_FORMAT, trace->given->pid));
 	if (trace->given->comm)
 		g_ptr_array_add(filters, g_strconcat("comm=", trace->given->comm, NULL));
 	g_ptr_array_add(filters, NULL);
@@ -113,8 +96,6 @@ static bool parse(struct trace *trace, GError **error)
 {
 	const struct trace_values *given = trace->given;
 
-	if (!parse_limits(trace, error))
-		return false;
 	g_auto(GStrv) filters = filters_of(trace);
 	const struct trace_query_options asked = {filters, given->counts, given->hists};
 
@@ -186,7 +167,7 @@ static bool add_probe(struct trace *trace, const char *given, const struct trace
 static bool check_processes(const struct trace *trace, GError **error)
 {
 	const struct trace_values *given = trace->given;
-	const bool chosen = given->cgroup || (trace->script && (given->pid || given->comm));
+	const bool chosen = given->cgroup || (trace->script && (given->pid != 0 || given->comm));
 
 	if (!chosen)
 		return true;
@@ -195,9 +176,9 @@ static bool check_processes(const struct trace *trace, GError **error)
 			return true;
 	g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE,
 	            "%s chooses the processes for probes of programs, as user:BINARY:FUNCTION, and there is none%s",
-	            given->cgroup ? "--cgroup"
-	            : given->pid  ? "--pid"
-	                          : "--comm",
+	            given->cgroup     ? "--cgroup"
+	            : given->pid != 0 ? "--pid"
+	                              : "--comm",
 	            trace->script ? "; a script has predicates for other probes, as /pid == 12/" : "");
 	return false;
 }
@@ -206,7 +187,7 @@ static bool place_query(struct trace *trace, GError **error)
 {
 	return check_fields(trace, trace_query_fields(trace->query), error) &&
 	       check_fields(trace, (const char *const *)trace->print_fields, error) &&
-	       trace_query_place(trace->query, trace->source, trace->events_max, trace->map_keys, error);
+	       trace_query_place(trace->query, trace->source, trace->given->events, trace->given->map_keys, error);
 }
 
 static bool trace_open(struct trace *trace, const char *engine, GError **error)
@@ -222,9 +203,9 @@ static bool trace_open(struct trace *trace, const char *engine, GError **error)
 	if (!trace->source)
 		return false;
 	trace_source_choose(trace->source,
-	                    &(struct trace_processes){trace->pid, trace->given->comm, trace->given->cgroup});
+	                    &(struct trace_processes){trace->given->pid, trace->given->comm, trace->given->cgroup});
 	if (trace->script &&
-	    !trace_script_add(trace->script, trace->source, trace->given->breakpoints, trace->map_keys, error))
+	    !trace_script_add(trace->script, trace->source, trace->given->breakpoints, trace->given->map_keys, error))
 		return false;
 	for (char **probe = trace->given->probes; !trace->script && *probe; probe++)
 		if (!add_probe(trace, *probe, &wanted, error))
@@ -263,7 +244,7 @@ static void show(const struct trace *trace, const struct trace_event *event)
 
 static bool enough(const struct trace *trace)
 {
-	return trace->events_max != 0 && trace->events >= trace->events_max;
+	return trace->given->events != 0 && trace->events >= trace->given->events;
 }
 
 static bool take_events(struct trace *trace, unsigned timeout_ms, GError **error)
@@ -291,15 +272,14 @@ static bool goes_on(const struct trace *trace)
 	return !interrupted() && !(trace->script && trace_script_exited(trace->script)) &&
 	       !trace_source_ended(trace->source) && !enough(trace) &&
 	       !(trace->query && trace_query_is_full(trace->query)) && ferror(stdout) == 0 &&
-	       (trace->end_us == 0 || g_get_monotonic_time() < trace->end_us);
+	       (trace->given->duration_s == 0 ||
+	        g_get_monotonic_time() - trace->start_us < (int64_t)(trace->given->duration_s * G_USEC_PER_SEC));
 }
 
 /* Runs until the given end or the guest's, and then takes what is left in the rings. */
 static bool trace_run(struct trace *trace, GError **error)
 {
 	trace->start_us = g_get_monotonic_time();
-	if (trace->end_us != 0)
-		trace->end_us += trace->start_us;
 	if (!trace_source_record(trace->source, error))
 		return false;
 	if (!trace->script && !counts(trace) && !trace->given->json)
@@ -448,7 +428,7 @@ static bool check_script_options(const struct trace_values *given, GError **erro
 		{given->filters != NULL, "--filter"},
 		{given->counts != NULL, "--count-by"},
 		{given->hists != NULL, "--hist"},
-		{given->events != NULL, "--limit"},
+		{given->events != 0, "--limit"},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {

@@ -99,7 +99,7 @@ static bool interval_take(const char *text, void *value, GError **error)
 {
 	uint64_t seconds;
 
-	if (!units_parse_duration("the key", text, &seconds, error))
+	if (!units_parse_duration("the key", text, INT64_MAX, &seconds, error))
 		return false;
 	if (seconds < INTERVAL_MIN_S || seconds > INTERVAL_MAX_S)
 		return refuse(error, "5s to 10m", text);

@@ -349,7 +349,7 @@ static bool engine_begin(struct sampling *sampling, GError **error)
 	int exited;
 
 	options = guest_options(&options, sampling->found, &domain);
-	sampling->engine = attach_engine_start(&options, domain, NULL, &exited, error);
+	sampling->engine = attach_engine_start(&options, domain, 0, &exited, error);
 	if (!sampling->engine)
 		return false;
 	status = guest_ask(sampling, error) ? engine_process_execute(sampling->engine, "query-status", NULL, error)

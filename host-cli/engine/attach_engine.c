@@ -11,7 +11,6 @@
 #include "lib/parser/parser.h"
 #include "lib/process/program_find.h"
 #include "ui/text.h"
-#include "ui/units.h"
 
 #define PROGRAM "vprof-attach"
 
@@ -20,7 +19,8 @@ G_DEFINE_QUARK(vprof_attach_engine_error, attach_engine_error)
 const struct option_row attach_guest_option_rows[] = {
 	{"connect", OPTION_TEXT, offsetof(struct attach_engine_options, connect),
          "URI of libvirt (default: the same as for virsh)", "URI"},
-	{"pid", OPTION_INT, offsetof(struct attach_engine_options, pid), "process id of the guest's VMM", "PID"},
+	{"pid", OPTION_NUMBER, offsetof(struct attach_engine_options, pid), "process id of the guest's VMM", "PID",
+         .min = 1, .max = INT32_MAX},
 	{"qmp", OPTION_FILE, offsetof(struct attach_engine_options, qmp), "QMP socket of that VMM, a QEMU", "SOCKET"},
 	{"no-monitor", OPTION_FLAG, offsetof(struct attach_engine_options, no_monitor),
          "send no monitor commands to QEMU, which taint a domain; less is known then", NULL},
@@ -36,11 +36,8 @@ const struct option_row attach_engine_option_rows[] = {
 	{NULL},
 };
 
-bool attach_engine_check(const struct attach_engine_options *options, const char *domain, const char *duration,
-                         GError **error)
+bool attach_engine_check(const struct attach_engine_options *options, const char *domain, GError **error)
 {
-	uint64_t seconds;
-
 	if (options->dump && !domain && options->pid == 0 && !options->qmp && !options->connect)
 		return true;
 	if (options->dump) {
@@ -53,7 +50,7 @@ bool attach_engine_check(const struct attach_engine_options *options, const char
 		                    "exactly one guest is needed: a GUEST of `vprof attach --list`, or --pid PID");
 		return false;
 	}
-	return !duration || units_parse_duration("--duration", duration, &seconds, error);
+	return true;
 }
 
 static void argument_add(GPtrArray *arguments, const char *option, const char *value)
@@ -64,13 +61,20 @@ static void argument_add(GPtrArray *arguments, const char *option, const char *v
 	g_ptr_array_add(arguments, g_strdup(value));
 }
 
-static GPtrArray *guest_arguments(const struct attach_engine_options *options, const char *domain)
+static void number_add(GPtrArray *arguments, const char *option, uint64_t number)
+{
+	g_autofree char *text = number != 0 ? g_strdup_printf("%" G_GUINT64_FORMAT, number) : NULL;
+
+	argument_add(arguments, option, text);
+}
+
+static GPtrArray *guest_arguments(const struct attach_engine_options *options, const char *domain, uint64_t duration_s)
 {
 	GPtrArray *arguments = g_ptr_array_new_with_free_func(g_free);
-	g_autofree char *pid = g_strdup_printf("%d", options->pid);
 
 	argument_add(arguments, "--connect", options->connect);
-	argument_add(arguments, "--pid", options->pid != 0 ? pid : NULL);
+	number_add(arguments, "--pid", options->pid);
+	number_add(arguments, "--duration", duration_s);
 	argument_add(arguments, "--qmp", options->qmp);
 	argument_add(arguments, "--dump", options->dump);
 	argument_add(arguments, "--kernel", options->kernel);
@@ -84,18 +88,13 @@ static GPtrArray *guest_arguments(const struct attach_engine_options *options, c
 }
 
 struct engine_process *attach_engine_start(const struct attach_engine_options *options, const char *domain,
-                                           const char *duration, int *status, GError **error)
+                                           uint64_t duration_s, int *status, GError **error)
 {
 	struct attach_engine_options resolved = *options;
-	uint64_t seconds = 0;
 
 	guest_resolve(&resolved, &domain);
-	g_autoptr(GPtrArray) arguments = guest_arguments(&resolved, domain);
+	g_autoptr(GPtrArray) arguments = guest_arguments(&resolved, domain, duration_s);
 
-	if (duration && units_parse_duration("--duration", duration, &seconds, NULL)) {
-		g_ptr_array_insert(arguments, 0, g_strdup("--duration"));
-		g_ptr_array_insert(arguments, 1, g_strdup_printf("%" G_GUINT64_FORMAT, seconds));
-	}
 	g_ptr_array_add(arguments, NULL);
 	const struct engine_process_config config = {
 		.program = PROGRAM,
@@ -151,7 +150,7 @@ static char *last_words(char *text)
 json_t *attach_engine_ask(const struct attach_engine_options *options, const char *domain, char **said, GError **error)
 {
 	g_autofree char *path = program_find(PROGRAM, error);
-	g_autoptr(GPtrArray) arguments = guest_arguments(options, domain);
+	g_autoptr(GPtrArray) arguments = guest_arguments(options, domain, 0);
 	g_autofree char *text = NULL, *words = NULL;
 	json_error_t why;
 	int status;

@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "engine/engine_process.h"
 #include "lib/symbol/image.h"
@@ -20,21 +21,23 @@ enum attach_engine_error {
 
 struct attach_engine_options {
 	char *connect, *qmp, *kernel;
-	char *dump; /* a file instead of a guest; only where a command offers it */
-	int pid;
+	char *dump;   /* a file instead of a guest; only where a command offers it */
+	uint64_t pid; /* 0: not given */
 	gboolean no_monitor, verbose;
 };
 
 extern const struct option_row attach_guest_option_rows[];  /* those that say which guest */
 extern const struct option_row attach_engine_option_rows[]; /* all */
 
-/* Whether the options select exactly one guest; the error is for usage_error. `duration`: as given, or NULL. */
-bool attach_engine_check(const struct attach_engine_options *options, const char *domain, const char *duration,
-                         GError **error);
+/* Whether the options select exactly one guest; the error is for usage_error. */
+bool attach_engine_check(const struct attach_engine_options *options, const char *domain, GError **error);
 
-/* As engine_process_start. After attach_engine_check. `domain`: also as guest_resolve (guest_list.h) takes it. */
+/*
+ * As engine_process_start. After attach_engine_check. `domain`: also as guest_resolve (guest_list.h) takes it.
+ * duration_s: when it ends by itself; 0: never.
+ */
 struct engine_process *attach_engine_start(const struct attach_engine_options *options, const char *domain,
-                                           const char *duration, int *status, GError **error);
+                                           uint64_t duration_s, int *status, GError **error);
 
 /*
  * The kernel that the guest runs, at its addresses in the guest, and with its symbols if no one has asked before

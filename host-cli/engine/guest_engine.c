@@ -8,9 +8,9 @@
 static bool engine_attach(struct guest_engine *engine, const struct attach_engine_options *options, const char *name,
                           int *status, GError **error)
 {
-	if (!attach_engine_check(options, name, NULL, error))
+	if (!attach_engine_check(options, name, error))
 		return false;
-	engine->own = attach_engine_start(options, name, NULL, status, error);
+	engine->own = attach_engine_start(options, name, 0, status, error);
 	engine->client = engine->own ? engine_process_client(engine->own) : NULL;
 	return engine->client != NULL;
 }

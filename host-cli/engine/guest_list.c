@@ -115,16 +115,16 @@ struct attach_engine_options guest_options(const struct attach_engine_options *o
 	struct attach_engine_options one = *options;
 
 	*domain = member_text(guest, "uuid");
-	one.pid = *domain ? 0 : (int)member_number(guest, "pid", 0);
+	one.pid = *domain ? 0 : member_number(guest, "pid", 0);
 	return one;
 }
 
 /* The process id of the guest of that name; 0 for a domain, or if there is none. */
-static pid_t process_named(const json_t *guests, const char *name)
+static uint64_t process_named(const json_t *guests, const char *name)
 {
 	const json_t *guest = guest_with(guests, "name", name);
 
-	return member_text(guest, "uuid") ? 0 : (pid_t)member_number(guest, "pid", 0);
+	return member_text(guest, "uuid") ? 0 : member_number(guest, "pid", 0);
 }
 
 void guest_resolve(struct attach_engine_options *options, const char **name)

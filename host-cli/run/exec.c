@@ -479,10 +479,11 @@ static void check_time(struct exec *exec)
 		exec->said_silence = true;
 	}
 	if (exec->state == EXEC_RUNNING && exec->deadline_ns != 0 && now_ns >= exec->deadline_ns)
-		exec_fail(exec, EXEC_STATUS_TIME_LIMIT,
-		          g_strdup_printf(
-				  "the time limit of %s is over, and the agent in the guest has not ended the command",
-				  exec->plan->options->time_limit));
+		exec_fail(
+			exec, EXEC_STATUS_TIME_LIMIT,
+			g_strdup_printf(
+				"the time limit of %u s is over, and the agent in the guest has not ended the command",
+				exec->plan->time_limit_ms / 1000));
 }
 
 void exec_serve(struct exec *exec, const struct pollfd entries[EXEC_POLL_ENTRIES])

@@ -8,7 +8,6 @@
 #include "lib/initramfs/kernel_modules.h"
 #include "lib/process/program_find.h"
 #include "lib/symbol/image.h"
-#include "ui/units.h"
 
 #define AGENT "vprof-agent"
 #define INIT_PATH "/init"
@@ -27,13 +26,14 @@ const struct option_row exec_option_rows[] = {
          "copy a file or folder into the guest; may be repeated", "FILE[:PATH]"},
 	{"workdir", OPTION_FILE, offsetof(struct exec_options, folder),
          "its working directory in the guest (default: the current one)", "PATH"},
-	{"time-limit", OPTION_TEXT, offsetof(struct exec_options, time_limit), "end it after TIME, e.g. 10s or 2m",
-         "TIME"},
+	{"time-limit", OPTION_TIME, offsetof(struct exec_options, time_limit_s), "end it after TIME, e.g. 10s or 2m",
+         "TIME", .max = UINT32_MAX / 1000},
 	{"root", OPTION_TEXT, offsetof(struct exec_options, root),
          "run it in the system on this disk of the guest (/dev/vda1)", "DEVICE[,TYPE]"},
-	{"repeat", OPTION_TEXT, offsetof(struct exec_options, repeat), "run it N times; each run is a phase", "N"},
-	{"warmup", OPTION_TEXT, offsetof(struct exec_options, warmup), "run it W times before that, without profiling",
-         "W"},
+	{"repeat", OPTION_NUMBER, offsetof(struct exec_options, repeats), "run it N times; each run is a phase", "N",
+         .min = 1, .max = RUNS_MAX},
+	{"warmup", OPTION_NUMBER, offsetof(struct exec_options, warmups),
+         "run it W times before that, without profiling", "W", .max = RUNS_MAX},
 	{"from-boot", OPTION_FLAG, offsetof(struct exec_options, from_boot), "also profile the boot and the warm-ups",
          NULL},
 	{NULL},
@@ -47,8 +47,8 @@ static const char *option_without_command(const struct exec_options *options)
 		bool given;
 	} rows[] = {
 		{"--env", options->variables != NULL},    {"--add", options->files != NULL},
-		{"--workdir", options->folder != NULL},   {"--time-limit", options->time_limit != NULL},
-		{"--repeat", options->repeat != NULL},    {"--warmup", options->warmup != NULL},
+		{"--workdir", options->folder != NULL},   {"--time-limit", options->time_limit_s != 0},
+		{"--repeat", options->repeats != 0},      {"--warmup", options->warmups != 0},
 		{"--from-boot", options->from_boot != 0}, {"--root", options->root != NULL},
 	};
 
@@ -56,26 +56,6 @@ static const char *option_without_command(const struct exec_options *options)
 		if (rows[i].given)
 			return rows[i].name;
 	return NULL;
-}
-
-static bool options_parse(const struct exec_options *options, struct exec_plan *plan, GError **error)
-{
-	uint64_t seconds = 0, repeats = 1, warmups = 0;
-
-	if ((options->time_limit && !units_parse_duration("--time-limit", options->time_limit, &seconds, error)) ||
-	    (options->repeat && !units_parse_number("--repeat", options->repeat, 1, RUNS_MAX, &repeats, error)) ||
-	    (options->warmup && !units_parse_number("--warmup", options->warmup, 0, RUNS_MAX, &warmups, error)))
-		return false;
-	if (seconds > UINT32_MAX / 1000) {
-		g_set_error(error, EXEC_ERROR, EXEC_ERROR_OPTIONS, "--time-limit takes up to %u days",
-		            UINT32_MAX / 1000 / 86400);
-		return false;
-	}
-	plan->time_limit_ms = (uint32_t)(seconds * 1000);
-	plan->repeats = (unsigned)repeats;
-	plan->warmups = (unsigned)warmups;
-	plan->from_boot = options->from_boot;
-	return true;
 }
 
 static bool folder_check(const struct exec_options *options, GError **error)
@@ -105,7 +85,6 @@ bool exec_options_check(const struct exec_options *options, GError **error)
 {
 	const char *lonely = !options->command ? option_without_command(options) : NULL;
 	g_auto(GStrv) arguments = NULL;
-	struct exec_plan plan = {0};
 
 	if (lonely) {
 		g_set_error(error, EXEC_ERROR, EXEC_ERROR_OPTIONS, "%s requires --exec", lonely);
@@ -117,7 +96,7 @@ bool exec_options_check(const struct exec_options *options, GError **error)
 		g_prefix_error(error, "--exec: ");
 		return false;
 	}
-	return folder_check(options, error) && root_check(options, error) && options_parse(options, &plan, error);
+	return folder_check(options, error) && root_check(options, error);
 }
 
 /* Searches for the command as a shell does. New string. */
@@ -184,7 +163,7 @@ struct exec_plan *exec_plan_new(const struct exec_options *options, GError **err
 	plan->options = options;
 	plan->root = root_new(options->root);
 	/* With --root, only the guest can find the command. */
-	if (options_parse(options, plan, error) && g_shell_parse_argv(options->command, NULL, &plan->arguments, error))
+	if (g_shell_parse_argv(options->command, NULL, &plan->arguments, error))
 		plan->path = plan->root ? g_strdup(plan->arguments[0]) : command_find(plan->arguments[0], error);
 	if (!plan->path) {
 		exec_plan_free(plan);
@@ -192,6 +171,10 @@ struct exec_plan *exec_plan_new(const struct exec_options *options, GError **err
 	}
 	plan->variables = variables_new(options);
 	plan->folder = folder_new(plan);
+	plan->time_limit_ms = (uint32_t)(options->time_limit_s * 1000);
+	plan->repeats = (unsigned)MAX(options->repeats, 1);
+	plan->warmups = (unsigned)options->warmups;
+	plan->from_boot = options->from_boot;
 	return plan;
 }
 

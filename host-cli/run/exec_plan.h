@@ -26,7 +26,8 @@ enum exec_error {
 
 /* The options for the command. */
 struct exec_options {
-	char *command, *folder, *time_limit, *repeat, *warmup, *root;
+	char *command, *folder, *root;
+	uint64_t time_limit_s, repeats, warmups; /* 0: not given */
 	char **variables, **files;
 	gboolean from_boot;
 };

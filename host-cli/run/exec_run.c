@@ -42,8 +42,8 @@ int exec_run_status(const struct exec_plan *plan, const struct vprof_agent_exite
 	const int status = (int)(exited->status & UINT8_MAX), number = (int)(exited->signal & INT8_MAX);
 
 	if (exited->time_limit != 0) {
-		*message = g_strdup_printf("%s was ended: its time limit of %s is over", command,
-		                           plan->options->time_limit);
+		*message = g_strdup_printf("%s was ended: its time limit of %u s is over", command,
+		                           plan->time_limit_ms / 1000);
 		return EXEC_STATUS_TIME_LIMIT;
 	}
 	if (number != 0) {

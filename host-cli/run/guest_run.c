@@ -13,10 +13,9 @@
 #include "run/run_terminal.h"
 #include "ui/message.h"
 #include "ui/text.h"
-#include "ui/units.h"
 
 #define DEMO_IMAGE "demo-guest.elf"
-#define DEMO_VCPUS "2"
+#define DEMO_VCPUS 2
 #define DEMO_MEMORY "128M"
 #define KERNEL_VARIABLE "VPROF_KERNEL"                           /* --kernel, when that is not given */
 #define EXIT_PORT_STATUS(code) ((int)(((code) << 1 | 1) & 0xff)) /* as QEMU's isa-debug-exit */
@@ -34,9 +33,10 @@ const struct option_row guest_run_option_rows[] = {
 	{"append", OPTION_TEXT, offsetof(struct guest_run_options, append),
          "kernel command line, appended to vprof's own", "TEXT"},
 	{"memory", OPTION_TEXT, offsetof(struct guest_run_options, memory), "guest memory, e.g. 512M or 2G", "SIZE"},
-	{"vcpus", OPTION_TEXT, offsetof(struct guest_run_options, vcpus), "number of virtual CPUs", "N"},
-	{"duration", OPTION_TEXT, offsetof(struct guest_run_options, duration),
-         "end the guest after TIME, e.g. 10s or 2m", "TIME"},
+	{"vcpus", OPTION_NUMBER, offsetof(struct guest_run_options, vcpus), "number of virtual CPUs", "N", .min = 1,
+         .max = VPROF_VCPUS_MAX},
+	{"duration", OPTION_TIME, offsetof(struct guest_run_options, duration_s),
+         "end the guest after TIME, e.g. 10s or 2m", "TIME", .max = VPROF_DURATION_S_MAX},
 	{"demo", OPTION_FLAG, offsetof(struct guest_run_options, demo), "run the built-in guest; needs no --kernel",
          NULL},
 	{"console", OPTION_TEXT, offsetof(struct guest_run_options, console),
@@ -86,7 +86,6 @@ static bool console_check(const struct guest_run_options *options, GError **erro
 bool guest_run_check(struct guest_run_options *options, GError **error)
 {
 	const char *usual = g_getenv(KERNEL_VARIABLE);
-	uint64_t seconds;
 
 	if (!options->demo && !options->kernel && usual && usual[0] != '\0')
 		options->kernel = g_strdup(usual);
@@ -97,8 +96,6 @@ bool guest_run_check(struct guest_run_options *options, GError **error)
 		                                    ", or --demo for the built-in guest");
 		return false;
 	}
-	if (options->duration && !units_parse_duration("--duration", options->duration, &seconds, error))
-		return false;
 	if (options->exec.root && !options->disks) {
 		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
 		                    "--root names a disk of the guest; give it one with --disk IMAGE");
@@ -113,8 +110,8 @@ static bool options_apply_demo(struct guest_run_options *options, GError **error
 	if (!options->demo)
 		return true;
 	options->kernel = program_find(DEMO_IMAGE, error);
-	if (!options->vcpus)
-		options->vcpus = g_strdup(DEMO_VCPUS);
+	if (options->vcpus == 0)
+		options->vcpus = DEMO_VCPUS;
 	if (!options->memory)
 		options->memory = g_strdup(DEMO_MEMORY);
 	return options->kernel != NULL;
@@ -151,16 +148,11 @@ static void fd_argument_add(GPtrArray *arguments, const char *option, const char
 	argument_add(arguments, option, value);
 }
 
-/* The engine takes plain seconds. */
-static void duration_argument_add(GPtrArray *arguments, const char *duration)
+static void number_argument_add(GPtrArray *arguments, const char *option, uint64_t number)
 {
-	uint64_t seconds = 0;
+	g_autofree char *value = number != 0 ? g_strdup_printf("%" G_GUINT64_FORMAT, number) : NULL;
 
-	if (!duration || !units_parse_duration("--duration", duration, &seconds, NULL) || seconds == 0)
-		return;
-	g_autofree char *value = g_strdup_printf("%" G_GUINT64_FORMAT, seconds);
-
-	argument_add(arguments, "--duration", value);
+	argument_add(arguments, option, value);
 }
 
 /* The kernel passes unknown parameters to init, which tells the agent its root. New string, or NULL. */
@@ -171,7 +163,7 @@ static char *append_new(const struct guest_run_options *options, const struct ex
 	return g_strdup_printf("VPROF_ROOT=%s %s", plan->root, options->append ? options->append : "");
 }
 
-/* The engine's command line; sizes and numbers are checked there. */
+/* The engine's command line; the size of memory is checked there. */
 static GPtrArray *engine_arguments(const struct guest_run_options *options, const struct exec_plan *plan)
 {
 	g_autofree char *append = append_new(options, plan);
@@ -188,7 +180,7 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options, cons
 		argument_add(arguments, "--disk", *disk);
 	argument_add(arguments, "--append", append);
 	argument_add(arguments, "--memory", options->memory);
-	argument_add(arguments, "--vcpus", options->vcpus);
+	number_argument_add(arguments, "--vcpus", options->vcpus);
 	argument_add(arguments, "--name", options->name);
 	argument_add(arguments, "--boot", options->boot);
 	argument_add(arguments, "--console", options->console);
@@ -198,7 +190,7 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options, cons
 	argument_add(arguments, "--quirks", options->quirks);
 	argument_add(arguments, "--sandbox", options->sandbox);
 	argument_add(arguments, "--on-panic", options->on_panic);
-	duration_argument_add(arguments, options->duration);
+	number_argument_add(arguments, "--duration", options->duration_s);
 	if (options->stop_on_panic)
 		g_ptr_array_add(arguments, g_strdup("--stop-on-panic"));
 	if (options->verbose)

@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "engine/engine_process.h"
 #include "run/exec.h"
@@ -19,16 +20,16 @@ enum guest_run_error { GUEST_RUN_ERROR_OPTIONS };
 /* The options for the guest and for the command in it. */
 struct guest_run_options {
 	struct exec_options exec;
-	char *kernel, *initrd, *append, *memory, *vcpus, *duration, *name, *boot, *console, *uart, *pmu, *pmu_filter,
-		*quirks, *sandbox;
-	char **disks; /* IMAGE[,ro] */
+	char *kernel, *initrd, *append, *memory, *name, *boot, *console, *uart, *pmu, *pmu_filter, *quirks, *sandbox;
+	uint64_t vcpus, duration_s; /* 0: not given */
+	char **disks;               /* IMAGE[,ro] */
 	char *on_panic;
 	gboolean demo, stop_on_panic, fail_on_reboot, verbose;
 };
 
 extern const struct option_row guest_run_option_rows[];
 
-/* Whether the options are valid; the error is for usage_error. The engine checks sizes and numbers. */
+/* Whether the options are valid; the error is for usage_error. The engine checks the size of memory. */
 bool guest_run_check(struct guest_run_options *options, GError **error);
 
 struct guest_run {

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <vprof/control.h>
 
 #include "engine/engine_find.h"
 #include "engine/engine_modules.h"
@@ -13,7 +14,6 @@
 #include "ui/message.h"
 #include "ui/text.h"
 
-#define DEPTH_MAX 127 /* as the engine's */
 #define UPPER_HALF (UINT64_C(1) << 63)
 
 /* ---- what the engine says ---- */
@@ -118,8 +118,8 @@ static struct task_row *row_new(const json_t *task)
 
 static json_t *arguments_new(const struct task_wish *wish)
 {
-	json_t *arguments =
-		json_pack("{s:i, s:b}", "depth", (int)(wish->depth ? wish->depth : DEPTH_MAX), "user", wish->user);
+	json_t *arguments = json_pack("{s:i, s:b}", "depth", (int)(wish->depth ? wish->depth : VPROF_CALL_DEPTH_MAX),
+	                              "user", wish->user);
 
 	if (wish->who && wish->who[strspn(wish->who, "0123456789")] == '\0')
 		json_object_set_new(arguments, "pid", json_integer(g_ascii_strtoll(wish->who, NULL, 10)));

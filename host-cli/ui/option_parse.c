@@ -8,6 +8,7 @@
 #include "ui/option.h"
 #include "ui/option_letter.h"
 #include "ui/text.h"
+#include "ui/units.h"
 
 #define VALUE_FIRST 256 /* what getopt_long returns for the long option of row 0: above every letter */
 
@@ -70,17 +71,13 @@ static const struct option_row *row_of(const struct parse *parse, int value)
 
 /* ---- values ---- */
 
-static bool take_int(const struct option_row *row, const char *text, int *value, GError **error)
+static bool take_number(const struct option_row *row, const char *text, uint64_t *value, GError **error)
 {
-	gint64 number;
+	g_autofree char *what = g_strconcat("--", row->name, NULL);
+	const uint64_t max = row->max != 0 ? row->max : INT64_MAX;
 
-	if (!g_ascii_string_to_signed(text, 10, G_MININT, G_MAXINT, &number, NULL)) {
-		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--%s takes a number, not \"%s\"",
-		            row->name, text);
-		return false;
-	}
-	*value = (int)number;
-	return true;
+	return row->type == OPTION_TIME ? units_parse_duration(what, text, max, value, error)
+	                                : units_parse_number(what, text, row->min, max, value, error);
 }
 
 static bool take_double(const struct option_row *row, const char *text, double *value, GError **error)
@@ -126,6 +123,12 @@ static bool take_list(const struct option_row *row, const char *text, char ***te
 			            "--%s takes a list with commas; \"%s\" has an empty name", row->name, text);
 			return false;
 		}
+		if (row->max != 0 && *texts && g_strv_length(*texts) == row->max) {
+			g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+			            "--%s takes %" G_GUINT64_FORMAT " names at most; omit \"%s\"", row->name, row->max,
+			            from);
+			return false;
+		}
 		append_text(texts, g_strndup(from, (gsize)(at - from)));
 		if (*at == '\0')
 			return true;
@@ -152,8 +155,9 @@ static bool take(const struct option_row *row, void *values, const char *text, G
 		return true;
 	case OPTION_LIST:
 		return take_list(row, text, value, error);
-	case OPTION_INT:
-		return take_int(row, text, value, error);
+	case OPTION_NUMBER:
+	case OPTION_TIME:
+		return take_number(row, text, value, error);
 	case OPTION_DOUBLE:
 	case OPTION_PERCENT:
 	case OPTION_FRACTION:
@@ -248,7 +252,7 @@ static bool parse_all(const struct parse *parse, void *values, int argc, char **
 			return false;
 		}
 		row = row_of(parse, result);
-		if (!take(row, values, optarg, error))
+		if (values && !take(row, values, optarg, error))
 			return false;
 	}
 	return true;

@@ -7,6 +7,11 @@
 
 G_DEFINE_QUARK(vprof_units_error, units_error)
 
+static bool is_negative(const char *text)
+{
+	return text[0] == '-' && text[1] != '\0' && text[1 + strspn(text + 1, "0123456789")] == '\0';
+}
+
 bool units_parse_number(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *number,
                         GError **error)
 {
@@ -14,7 +19,7 @@ bool units_parse_number(const char *what, const char *text, uint64_t min, uint64
 
 	if (g_ascii_string_to_unsigned(text, 10, min, max, number, &why))
 		return true;
-	if (g_error_matches(why, G_NUMBER_PARSER_ERROR, G_NUMBER_PARSER_ERROR_INVALID))
+	if (g_error_matches(why, G_NUMBER_PARSER_ERROR, G_NUMBER_PARSER_ERROR_INVALID) && !is_negative(text))
 		g_set_error(error, UNITS_ERROR, UNITS_ERROR_FORMAT, "%s takes a number, not \"%s\"", what, text);
 	else if (max >= INT64_MAX)
 		g_set_error(error, UNITS_ERROR, UNITS_ERROR_RANGE, "%s takes %" G_GUINT64_FORMAT " or more, not %s",
@@ -39,7 +44,7 @@ static uint64_t unit_seconds(char unit)
 	}
 }
 
-bool units_parse_duration(const char *what, const char *text, uint64_t *seconds, GError **error)
+bool units_parse_duration(const char *what, const char *text, uint64_t max, uint64_t *seconds, GError **error)
 {
 	size_t n = strlen(text);
 	uint64_t unit = n > 1 ? unit_seconds(text[n - 1]) : 0;
@@ -53,8 +58,12 @@ bool units_parse_duration(const char *what, const char *text, uint64_t *seconds,
 		            "%s takes seconds, or a number followed by s, m or h, not \"%s\"", what, text);
 		return false;
 	}
-	if (!units_parse_number(what, digits, 1, YEAR_SECONDS / unit, &number, error))
+	max = MIN(max, YEAR_SECONDS);
+	if (!g_ascii_string_to_unsigned(digits, 10, 1, max / unit, &number, NULL)) {
+		g_set_error(error, UNITS_ERROR, UNITS_ERROR_RANGE, "%s takes 1s to %" G_GUINT64_FORMAT "s, not %s",
+		            what, max, text);
 		return false;
+	}
 	*seconds = number * unit;
 	return true;
 }

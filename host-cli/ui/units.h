@@ -11,8 +11,8 @@
 GQuark units_error_quark(void);
 enum units_error { UNITS_ERROR_FORMAT, UNITS_ERROR_RANGE };
 
-/* "10", "10s", "2m", "1h": 1 or more seconds, a year at most. `what` names it in the error ("--duration"). */
-bool units_parse_duration(const char *what, const char *text, uint64_t *seconds, GError **error);
+/* "10", "10s", "2m", "1h": 1..max seconds, and a year at most. `what` names it in the error ("--duration"). */
+bool units_parse_duration(const char *what, const char *text, uint64_t max, uint64_t *seconds, GError **error);
 
 /* A decimal number min..max. */
 bool units_parse_number(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *number,

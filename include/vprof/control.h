@@ -37,6 +37,10 @@
 /* Samples in a second of vCPU time when nothing else is asked for: not 1000, so not in lockstep with a timer tick. */
 #define VPROF_FREQUENCY_HZ_DEFAULT 999
 #define VPROF_FREQUENCY_HZ_MAX 50000u
+#define VPROF_EVENTS_MAX 8u       /* sampled at once by one session */
+#define VPROF_CALL_DEPTH_MAX 127u /* as perf_event_max_stack: frames of kernel and user space together */
+#define VPROF_VCPUS_MAX 64u
+#define VPROF_DURATION_S_MAX 4000000u /* until an engine ends by itself: 46 days, as milliseconds fit 32 bits */
 
 /* Error classes. */
 #define VPROF_ERROR_GENERIC "GenericError"              /* the host refused, or the line is not a request */

@@ -195,7 +195,7 @@ class Exec(harness.ProgramTest):
         vprof = self.begin("./script", "--time-limit", "10s", "-F", 100)
         out, messages = self.finish(vprof, status=124, timeout=BOOT_SECONDS)
         self.assertEqual(out, "endless\n")
-        self.assertIn("script was ended: its time limit of 10s is over\n", messages)
+        self.assertIn("script was ended: its time limit of 10 s is over\n", messages)
         (run,) = self.recorded()["exec"]["runs"]
         # It is up and ignores SIGTERM by then; SIGKILL comes five seconds later.
         self.assertEqual((run["status"], run["signal"], run["time-limit"]), (0, signal.SIGKILL, True))

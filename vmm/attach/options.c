@@ -2,6 +2,7 @@
 #include "attach/options.h"
 
 #include <math.h>
+#include <vprof/control.h>
 
 static const char description[] =
 	"The guest is not stopped, changed or slowed beyond what sampling costs, and does not notice when this program\n"
@@ -35,8 +36,8 @@ static bool check(const struct attach_options *options, GError **error)
 		return usage(error, "--qmp goes with --pid; a domain's monitor is libvirt's");
 	if (options->no_monitor && options->qmp_path)
 		return usage(error, "--no-monitor goes without --qmp");
-	if (!isfinite(options->duration_s) || options->duration_s < 0 || options->duration_s > 1e6)
-		return usage(error, "--duration: expected 0 to 1000000 seconds");
+	if (!isfinite(options->duration_s) || options->duration_s < 0 || options->duration_s > VPROF_DURATION_S_MAX)
+		return usage(error, "--duration: expected 0 to 4000000 seconds");
 	return true;
 }
 

@@ -16,7 +16,7 @@
 
 #include "guest/guest.h"
 
-#define COUNTER_EVENTS_MAX 8u /* sampled at once by one session */
+#define COUNTER_EVENTS_MAX VPROF_EVENTS_MAX
 
 /*
  * The real-time signal of an overflow: SIGRTMIN + 5. No other code may use it, and none may block SIGTRAP or this on a

@@ -15,7 +15,7 @@
 #include "lib/profile/vcpu_time.h"
 #include "lib/symbol/image.h"
 
-#define GUEST_VCPUS_MAX 64u
+#define GUEST_VCPUS_MAX VPROF_VCPUS_MAX
 
 /* Addresses as distinct types, so that none is added to a pointer by accident. */
 typedef struct {

@@ -18,7 +18,7 @@
 #include "guest/snapshot.h"
 #include "guest/user_code.h"
 
-#define UNWIND_DEPTH_MAX 127u /* as perf_event_max_stack: frames of kernel and user space together */
+#define UNWIND_DEPTH_MAX VPROF_CALL_DEPTH_MAX
 #define UNWIND_DEPTH_DEFAULT 64u
 
 struct call_sites;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <vprof/control.h>
 
 #include "kvm/pmu_filter.h"
 
@@ -180,8 +181,7 @@ static bool check(const struct vmm_options *options, int vcpus, GError **error)
 		return usage(error, "--vcpus", vcpus_text, "1 to 64");
 	if (options->client_fd >= 0 && (fstat(options->client_fd, &status) != 0 || !S_ISSOCK(status.st_mode)))
 		return usage(error, "--client-fd", client_fd_text, "the number of a connected socket");
-	/* The limit of a timer in milliseconds: 49 days. */
-	if (!isfinite(options->duration_s) || options->duration_s < 0 || options->duration_s > 4e6)
+	if (!isfinite(options->duration_s) || options->duration_s < 0 || options->duration_s > VPROF_DURATION_S_MAX)
 		return usage(error, "--duration", duration_text, "seconds, 0 to 4000000");
 	return true;
 }
