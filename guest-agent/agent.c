@@ -21,7 +21,9 @@
 #define OUTPUT_CHUNK_BYTES 4096u
 #define OUTPUT_CHUNK_BYTES_MIN 512u /* no frame is sent for less room */
 #define MARKS_AT_ONCE 64u
+#define MARKS_HELD_MAX (65536u / 6u) /* that the pipe can hold: "end x" and a newline */
 #define DRAIN_TIMEOUT_MS 10000
+#define STOP_TIMEOUT_MS 1000
 
 struct agent {
 	struct link link;
@@ -34,7 +36,7 @@ struct agent {
 	uint64_t n_marks, n_marks_refused, n_skipped;
 };
 
-static volatile sig_atomic_t child_ended;
+static volatile sig_atomic_t child_ended, stop_asked;
 
 static void on_child(int number)
 {
@@ -42,17 +44,38 @@ static void on_child(int number)
 	child_ended = 1;
 }
 
-void agent_signals(void)
+static void on_stop(int number)
 {
-	const struct sigaction child = {.sa_handler = on_child};
+	(void)number;
+	stop_asked = 1;
+}
+
+void agent_signals(bool is_init)
+{
+	const struct sigaction child = {.sa_handler = on_child}, stop = {.sa_handler = on_stop};
 	sigset_t blocked;
 
-	/* Unblocked only while ppoll waits, so that none arrives between the check of child_ended and the wait. */
+	/* Unblocked only while ppoll waits, so that none arrives between the check of a flag and the wait. */
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGCHLD);
+	if (!is_init)
+		sigaddset(&blocked, SIGTERM);
 	sigprocmask(SIG_BLOCK, &blocked, NULL);
 	sigaction(SIGCHLD, &child, NULL);
+	if (!is_init)
+		sigaction(SIGTERM, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
+}
+
+bool agent_pause(unsigned ms)
+{
+	const struct timespec timeout = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+	sigset_t none;
+
+	sigemptyset(&none);
+	if (!stop_asked)
+		ppoll(NULL, 0, &timeout, &none);
+	return !stop_asked;
 }
 
 static void finish(struct agent *agent, enum agent_end end)
@@ -97,14 +120,34 @@ static void say_refused(struct agent *agent, uint32_t run, int error, const char
 	say(agent, VPROF_AGENT_REFUSED, &refused, sizeof(refused), what);
 }
 
+/* Reads `max` marks at most; false when there may be more, which have no room. */
+static bool marks_read(struct agent *agent, unsigned max)
+{
+	enum marker_line line = MARKER_READ;
+	struct marker marker;
+
+	for (unsigned i = 0; i < max && line != MARKER_NONE; i++) {
+		if (link_room(&agent->link, LINK_RESERVE_BYTES / 2, sizeof(marker)) < sizeof(marker))
+			return false;
+		line = marker_pipe_next(&agent->marks, clock_ns(), &marker);
+		agent->n_marks_refused += line == MARKER_MALFORMED;
+		agent->n_marks += line == MARKER_READ;
+		if (line == MARKER_READ)
+			say(agent, VPROF_AGENT_MARK, &marker.mark, sizeof(marker.mark), marker.name);
+	}
+	return true;
+}
+
 /* ---- requests of the host ---- */
 
+/* An answer comes behind the marks that were written before the question. */
 static void hear_ping(struct agent *agent, const uint8_t *payload, size_t bytes)
 {
 	struct vprof_agent_ping ping;
 
 	(void)bytes;
 	memcpy(&ping, payload, sizeof(ping));
+	marks_read(agent, MARKS_HELD_MAX);
 	const struct vprof_agent_pong pong = {.cookie = ping.cookie, .time_ns = clock_ns()};
 
 	say(agent, VPROF_AGENT_PONG, &pong, sizeof(pong), NULL);
@@ -360,7 +403,8 @@ static void program_finish(struct agent *agent)
 			if (!output_read(agent, i))
 				break;
 		}
-	if (more)
+	/* The marks of the program are sent before its end, too. */
+	if (more || !marks_read(agent, MARKS_HELD_MAX))
 		return;
 	say_exited(agent);
 	program_close(program);
@@ -377,22 +421,6 @@ static void children_reap(struct agent *agent)
 	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0)
 		if (agent->program.state == PROGRAM_RUNNING && pid == agent->program.pid)
 			program_ended(&agent->program, status, &usage, clock_ns());
-}
-
-static void marks_read(struct agent *agent)
-{
-	enum marker_line line = MARKER_READ;
-	struct marker marker;
-
-	for (unsigned i = 0; i < MARKS_AT_ONCE && line != MARKER_NONE; i++) {
-		if (link_room(&agent->link, LINK_RESERVE_BYTES / 2, sizeof(marker)) < sizeof(marker))
-			break;
-		line = marker_pipe_next(&agent->marks, clock_ns(), &marker);
-		agent->n_marks_refused += line == MARKER_MALFORMED;
-		agent->n_marks += line == MARKER_READ;
-		if (line == MARKER_READ)
-			say(agent, VPROF_AGENT_MARK, &marker.mark, sizeof(marker.mark), marker.name);
-	}
 }
 
 /* ---- the loop ---- */
@@ -448,7 +476,7 @@ static void waits_serve(struct agent *agent, const struct pollfd *waits)
 	if (waits[WAIT_STDIN].revents != 0)
 		say_room(agent, program_feed(&agent->program));
 	if (waits[WAIT_MARKS].revents != 0)
-		marks_read(agent);
+		marks_read(agent, MARKS_AT_ONCE);
 }
 
 static void agent_turn(struct agent *agent)
@@ -460,7 +488,7 @@ static void agent_turn(struct agent *agent)
 
 	sigemptyset(&none);
 	waits_fill(agent, waits);
-	ready = ppoll(waits, WAITS, waits_timeout(agent, &timeout), &none);
+	ready = stop_asked ? 0 : ppoll(waits, WAITS, waits_timeout(agent, &timeout), &none);
 	if (ready > 0)
 		waits_serve(agent, waits);
 	if (child_ended)
@@ -471,6 +499,16 @@ static void agent_turn(struct agent *agent)
 	processes_send(&agent->processes, &agent->link);
 	if (!agent->over && !link_flush(&agent->link))
 		finish(agent, AGENT_HOST_GONE);
+	if (!agent->over && stop_asked)
+		finish(agent, AGENT_STOPPED);
+}
+
+/* What was marked until now is sent; later marks are refused, as there is no pipe. */
+static void marks_finish(struct agent *agent)
+{
+	marker_pipe_remove(&agent->marks);
+	marks_read(agent, MARKS_HELD_MAX);
+	link_drain(&agent->link, STOP_TIMEOUT_MS);
 }
 
 /* No client waits for the program any more. */
@@ -494,6 +532,8 @@ enum agent_end agent_talk(int fd, bool is_init)
 		    "cannot make " VPROF_AGENT_MARK_PATH ": there will be no markers");
 	while (!agent.over)
 		agent_turn(&agent);
+	if (agent.end == AGENT_STOPPED)
+		marks_finish(&agent);
 	program_abandon(&agent.program);
 	processes_end(&agent.processes);
 	marker_pipe_close(&agent.marks);

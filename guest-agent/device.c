@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,6 +115,13 @@ int device_open_vsock(uint32_t port)
 	close(fd);
 	errno = error;
 	return -1;
+}
+
+bool device_has_host(int fd)
+{
+	struct pollfd end = {.fd = fd};
+
+	return poll(&end, 1, 0) == 0 || !(end.revents & POLLHUP);
 }
 
 void device_drain(int fd)

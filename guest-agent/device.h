@@ -3,6 +3,7 @@
 #ifndef VPROF_AGENT_DEVICE_H
 #define VPROF_AGENT_DEVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -14,6 +15,8 @@ const char *device_find_port(void);
 int device_open(const char *path);
 /* Connects to this port of the host. -1 with errno. */
 int device_open_vsock(uint32_t port);
+/* Whether the host's end is open, as far as the device tells. */
+bool device_has_host(int fd);
 /* Waits until a terminal, or the stream of device_open_registers, has sent everything. */
 void device_drain(int fd);
 

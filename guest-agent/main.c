@@ -24,6 +24,7 @@
 #define INIT_ROOT_VARIABLE "VPROF_ROOT"       /* an option, too: "DEVICE,TYPE" */
 #define INIT_MODULES_VARIABLE "VPROF_MODULES" /* an option, too: "bare", or not set */
 #define RETRY_US 200000u
+#define SERVE_RETRY_MS 1000u
 #define INIT_RETRIES 50u /* drivers may still be probing their devices */
 
 static const char help[] =
@@ -117,27 +118,32 @@ static void talk_as_init(void)
 /* Does not return: the kernel panics when its init ends. */
 static void run_as_init(void)
 {
-	agent_signals();
+	agent_signals(true);
 	if (machine_set_up())
 		talk_as_init();
 	machine_end();
 }
 
-/* As a service: talks to the host each time that its end of the stream is open. */
+/*
+ * As a service: talks to the host each time that its end of the stream is open. Before that, there is no pipe for
+ * marks, which would be lost.
+ */
 static int serve(const char *path, uint32_t port)
 {
-	agent_signals();
-	for (;;) {
+	agent_signals(false);
+	do {
 		int fd = path ? device_open(path) : device_open_vsock(port);
 
 		if (fd < 0 && path && errno != ENXIO && errno != EBUSY) {
 			fprintf(stderr, "vprof-agent: cannot open %s: %s\n", path, strerror(errno));
 			return 1;
 		}
-		if (fd >= 0)
+		if (fd >= 0 && device_has_host(fd))
 			agent_talk(fd, false);
-		usleep(RETRY_US * 5);
-	}
+		else if (fd >= 0)
+			close(fd);
+	} while (agent_pause(SERVE_RETRY_MS));
+	return 0;
 }
 
 static bool port_parse(const char *text, uint32_t *port)

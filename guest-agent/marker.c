@@ -33,13 +33,19 @@ bool marker_pipe_open(struct marker_pipe *pipe)
 	return pipe->fd >= 0;
 }
 
+void marker_pipe_remove(struct marker_pipe *pipe)
+{
+	if (pipe->fd >= 0 && !pipe->removed)
+		unlink(VPROF_AGENT_MARK_PATH);
+	pipe->removed = true;
+}
+
 void marker_pipe_close(struct marker_pipe *pipe)
 {
-	if (pipe->fd < 0)
-		return;
-	close(pipe->fd);
+	marker_pipe_remove(pipe);
+	if (pipe->fd >= 0)
+		close(pipe->fd);
 	pipe->fd = -1;
-	unlink(VPROF_AGENT_MARK_PATH);
 }
 
 /* "begin NAME", "end NAME". */

@@ -20,10 +20,13 @@ struct marker_pipe {
 	char line[MARKER_LINE_BYTES];
 	size_t line_n;
 	bool too_long; /* the rest of the line is skipped */
+	bool removed;
 };
 
 /* Creates the pipe, in place of an old one. False with errno. */
 bool marker_pipe_open(struct marker_pipe *pipe);
+/* Removes its name: what was written before can still be read. */
+void marker_pipe_remove(struct marker_pipe *pipe);
 void marker_pipe_close(struct marker_pipe *pipe);
 
 enum marker_line { MARKER_NONE, MARKER_READ, MARKER_MALFORMED };

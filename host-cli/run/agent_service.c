@@ -151,6 +151,10 @@ static void take_mark_later(struct agent_service *service, const struct vprof_ag
 	g_strlcpy(early.name, name, sizeof(early.name));
 	if (service->early->len < EARLY_MARKS_MAX)
 		g_array_append_val(service->early, early);
+	else
+		warn_at_rate(&service->complaints,
+		             "mark %s of the agent in the guest is lost: %u came before its clock was known", name,
+		             EARLY_MARKS_MAX);
 }
 
 static void take_pong(struct agent_service *service, const struct vprof_agent_pong *pong)
@@ -168,6 +172,9 @@ static void take_pong(struct agent_service *service, const struct vprof_agent_po
 /* Also for a restarted agent, e.g. after a reset. */
 static void take_hello(struct agent_service *service, const struct vprof_agent_hello *hello)
 {
+	if (service->early->len != 0)
+		warn("%u marks of the agent in the guest are lost: it began anew before its clock was known",
+		     service->early->len);
 	service->greeted = true;
 	g_array_set_size(service->early, 0);
 	service->clock = (struct agent_clock){0};
@@ -265,22 +272,32 @@ static bool finish_turn(struct agent_service *service, int impatience, uint64_t 
 	return entries[1].revents == 0;
 }
 
-/* The answer to a question that is open may have passed by what has begun since. */
+static bool is_asking(const struct agent_service *service)
+{
+	return service->clock.asking || agent_mappings_is_asking(service->mappings);
+}
+
+/*
+ * The answer to a question that is open may have passed by what has begun since. The answer about the clock comes
+ * behind all marks that were written before the question.
+ */
 void agent_service_finish(struct agent_service *service, int impatience)
 {
 	const uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + FINISH_NS;
 	bool asked = false;
 
-	if (!service->greeted || !agent_mappings_names_past(service->mappings))
+	if (!service->greeted)
 		return;
 	do {
-		if (!asked && !agent_mappings_is_asking(service->mappings)) {
-			agent_mappings_ask(service->mappings, service->link.to_agent, 0);
+		if (!asked && !is_asking(service)) {
+			agent_clock_ask(&service->clock, service->link.to_agent);
+			if (agent_mappings_names_past(service->mappings))
+				agent_mappings_ask(service->mappings, service->link.to_agent, 0);
 			asked = true;
 		}
 		if (service->link.fd >= 0)
 			agent_link_transmit(&service->link);
-	} while ((!asked || agent_mappings_is_asking(service->mappings)) && finish_turn(service, impatience, until_ns));
+	} while ((!asked || is_asking(service)) && finish_turn(service, impatience, until_ns));
 }
 
 void agent_service_say_end(const struct agent_service *service)

@@ -39,8 +39,8 @@ struct pollfd agent_service_poll(const struct agent_service *service);
 void agent_service_serve(struct agent_service *service, const struct pollfd *entry);
 
 /*
- * At the end of the recording: if a later answer still resolves earlier samples, queries the mappings once more and
- * waits briefly, until `impatience` becomes readable at most.
+ * At the end of the recording: waits briefly, until `impatience` becomes readable at most, for what was marked until
+ * now and, if they still resolve earlier samples, for the mappings once more.
  */
 void agent_service_finish(struct agent_service *service, int impatience);
 

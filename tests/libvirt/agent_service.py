@@ -121,6 +121,10 @@ class AgentService(libvirt.LibvirtTest):
         exposure = self.run_in_guest(f"systemd-analyze security --no-pager {UNIT} | tail -n 1")
         print(exposure, flush=True)
 
+    def check_no_listener(self):
+        """There is no pipe that takes marks while they would be lost."""
+        self.run_in_guest("for i in $(seq 300); do [ ! -p /run/vprof-agent.marks ] || exit 1; sleep 0.01; done")
+
     def check_life(self):
         """Phases go on through a restart and a crash, and mappings are known."""
         vprof = self.start(*self.attach("debian", "--agent", self.agent, "--no-report", "-o", self.recording))
@@ -174,6 +178,7 @@ class AgentService(libvirt.LibvirtTest):
         print(f"booted in {time.monotonic() - start:.0f} s", flush=True)
         self.wait_active()
         self.check_unit()
+        self.check_no_listener()
         self.check_life()
         self.check_mappings()
         self.check_port()

@@ -234,6 +234,52 @@ class Agent(harness.ProgramTest):
         self.assertEqual(subprocess.run([AGENT, "mark", "x", "middle"], stderr=subprocess.PIPE).returncode, 2)
         self.assertEqual(subprocess.run([AGENT, "mark", "n" * 64, "end"], stderr=subprocess.PIPE).returncode, 2)
 
+    def pause(self):
+        self.agent.send_signal(signal.SIGSTOP)
+        harness.wait_until(lambda: self.state(self.agent.pid) == "T", "the agent to stand still")
+
+    def state(self, pid):
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+
+    def mark_until(self, last):
+        """The names of the marks up to the next frame of the type `last`."""
+        names = []
+        while (frame := self.frame())[0] != last:
+            names += [frame[1][16:].decode()] if frame[0] == MARK else []
+        return names
+
+    @unittest.skipUnless(os.access("/run", os.W_OK), "/run cannot be written")
+    def test_marks_come_before_a_later_answer(self):
+        names = [f"mark {i}" for i in range(200)]
+        harness.wait_until(MARKS.is_fifo, "the pipe")
+        self.pause()
+        with MARKS.open("w") as pipe:
+            pipe.write("".join(f"begin {name}\n" for name in names))
+        self.send(PING, struct.pack("<Q", 1))
+        self.agent.send_signal(signal.SIGCONT)
+        self.assertEqual(self.mark_until(PONG), names)
+
+    @unittest.skipUnless(os.access("/run", os.W_OK), "/run cannot be written")
+    def test_marks_of_a_program_come_before_its_end(self):
+        harness.wait_until(MARKS.is_fifo, "the pipe")
+        self.run_frame("/bin/sh", "-c", f"read go; kill -STOP $PPID; echo begin last >{MARKS}")
+        _, pid, _ = struct.unpack("<IIQ", self.wait_for(STARTED))
+        self.send(STDIN, b"go\n")
+        harness.wait_until(lambda: self.state(pid) == "Z", "the end of the program")
+        self.agent.send_signal(signal.SIGCONT)
+        self.assertEqual(self.mark_until(EXITED), ["last"])
+
+    @unittest.skipUnless(os.access("/run", os.W_OK), "/run cannot be written")
+    def test_marks_are_sent_when_the_service_is_stopped(self):
+        harness.wait_until(MARKS.is_fifo, "the pipe")
+        self.pause()
+        MARKS.write_text("begin last\nend last\n")
+        self.agent.terminate()
+        self.agent.send_signal(signal.SIGCONT)
+        self.assertEqual([self.wait_for(MARK)[16:] for _ in range(2)], [b"last", b"last"])
+        self.assertEqual(self.agent.wait(), 0)
+        self.assertFalse(MARKS.exists())
+
     def test_broken_streams_begin_anew(self):
         for broken in (FRAME.pack(1 << 31, PING, 0),                               # too long
                        FRAME.pack(4, PING, 0) + b"1234",                           # too short
