@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/page_rows.h"
 #include "lib/profile/hash.h"
 #include "lib/profile/slices.h"
 
@@ -18,8 +19,8 @@ struct phase_change {
 
 /* The rows of one event. Slices are also joined when there are too many rows. */
 struct row_set {
-	GHashTable *rows;                     /* of struct page_row, which are their own keys, owned */
-	struct page_row *recent[ROWS_RECENT]; /* by node and vCPU: a stack is seen again and again */
+	struct page_rows rows;
+	uint32_t recent[ROWS_RECENT]; /* numbers + 1, by node and vCPU: a stack is seen again and again; 0: none */
 	struct slices slices;
 };
 
@@ -186,81 +187,32 @@ static uint32_t task_number(struct reading *reading, const struct record_sample 
 	return number - 1;
 }
 
-static guint row_hash(gconstpointer key)
-{
-	const struct page_row *row = key;
-
-	return (guint)hash_mix((uint64_t)row->node << 32 | row->task) ^
-	       (guint)hash_mix(((uint64_t)row->cpu << 32 | row->phase_set) ^
-	                       hash_mix(row->slice << 4 ^ row->state ^ (uintptr_t)row->waker << 8));
-}
-
-static gboolean row_equal(gconstpointer a, gconstpointer b)
-{
-	const struct page_row *left = a, *right = b;
-
-	return left->node == right->node && left->cpu == right->cpu && left->task == right->task &&
-	       left->phase_set == right->phase_set && left->state == right->state && left->waker == right->waker &&
-	       left->slice == right->slice;
-}
-
-static GHashTable *rows_new(void)
-{
-	return g_hash_table_new_full(row_hash, row_equal, g_free, NULL);
-}
-
-static void row_grow(struct page_row *known, const struct page_row *row)
-{
-	known->samples += row->samples;
-	known->period += row->period;
-}
-
-/* The row of the table that it is a part of now. */
-static struct page_row *row_add(GHashTable *rows, const struct page_row *row)
-{
-	struct page_row *known = g_hash_table_lookup(rows, row);
-
-	if (known) {
-		row_grow(known, row);
-	} else {
-		known = g_memdup2(row, sizeof(*row));
-		g_hash_table_add(rows, known);
-	}
-	return known;
-}
-
 static void row_add_recent(struct row_set *set, const struct page_row *row)
 {
-	struct page_row **recent = &set->recent[(row->node + row->cpu * RECENT_CPU_STRIDE) % ROWS_RECENT];
+	uint32_t *recent = &set->recent[(row->node + row->cpu * RECENT_CPU_STRIDE) % ROWS_RECENT];
+	struct page_row *known = *recent != 0 ? &set->rows.rows[*recent - 1] : NULL;
 
-	if (*recent && row_equal(*recent, row))
-		row_grow(*recent, row);
+	if (known && page_row_equal(known, row))
+		page_row_grow(known, row);
 	else
-		*recent = row_add(set->rows, row);
+		*recent = page_rows_add(&set->rows, row) + 1;
+}
+
+static void row_join(struct page_row *row, const void *data)
+{
+	row->slice >>= *(const unsigned *)data;
 }
 
 static void rows_join(struct row_set *set, unsigned bits)
 {
-	GHashTable *joined = rows_new();
-	GHashTableIter iterator;
-	gpointer key;
-
-	g_hash_table_iter_init(&iterator, set->rows);
-	while (g_hash_table_iter_next(&iterator, &key, NULL)) {
-		struct page_row row = *(struct page_row *)key;
-
-		row.slice >>= bits;
-		row_add(joined, &row);
-	}
-	g_hash_table_unref(set->rows);
+	page_rows_change(&set->rows, row_join, &bits);
 	memset(set->recent, 0, sizeof(set->recent));
-	set->rows = joined;
 	slices_join(&set->slices, bits);
 }
 
 static void row_set_add(struct row_set *set, struct page_row *row, uint64_t time_ns)
 {
-	const bool is_first = g_hash_table_size(set->rows) == 0;
+	const bool is_first = set->rows.n == 0;
 	unsigned bits = slices_reach(&set->slices, time_ns, is_first, PAGE_ROW_SLICES_MAX);
 
 	if (bits != 0)
@@ -268,9 +220,9 @@ static void row_set_add(struct row_set *set, struct page_row *row, uint64_t time
 	row->slice = slices_at(&set->slices, time_ns);
 	row_add_recent(set, row);
 	/* Down to half at once, so that it does not happen at every sample. */
-	if (g_hash_table_size(set->rows) > PAGE_ROWS_MAX)
+	if (set->rows.n > PAGE_ROWS_MAX)
 		while (set->slices.last > set->slices.first && set->slices.shift < 63 &&
-		       g_hash_table_size(set->rows) > PAGE_ROWS_MAX / 2)
+		       set->rows.n > PAGE_ROWS_MAX / 2)
 			rows_join(set, 1);
 }
 
@@ -346,24 +298,17 @@ static int rows_compare(const void *a, const void *b)
 	return (left->slice > right->slice) - (left->slice < right->slice);
 }
 
-/* By functions instead of addresses, of which several may be one. */
-static void rows_resolve(struct page_profile *profile, GHashTable *by_address, const size_t *node_of)
+static void row_resolve(struct page_row *row, const void *node_of)
 {
-	g_autoptr(GHashTable) rows = rows_new();
-	GHashTableIter iterator;
-	gpointer key;
+	row->node = (uint32_t)((const size_t *)node_of)[row->node];
+}
 
-	g_hash_table_iter_init(&iterator, by_address);
-	while (g_hash_table_iter_next(&iterator, &key, NULL)) {
-		struct page_row row = *(struct page_row *)key;
-
-		row.node = (uint32_t)node_of[row.node];
-		row_add(rows, &row);
-	}
-	profile->rows = g_new(struct page_row, g_hash_table_size(rows));
-	g_hash_table_iter_init(&iterator, rows);
-	while (g_hash_table_iter_next(&iterator, &key, NULL))
-		profile->rows[profile->n_rows++] = *(struct page_row *)key;
+/* By functions instead of addresses, of which several may be one. */
+static void rows_resolve(struct page_profile *profile, struct page_rows *rows, const size_t *node_of)
+{
+	page_rows_change(rows, row_resolve, node_of);
+	profile->n_rows = rows->n;
+	profile->rows = g_steal_pointer(&rows->rows);
 	if (profile->n_rows != 0)
 		qsort(profile->rows, profile->n_rows, sizeof(*profile->rows), rows_compare);
 }
@@ -378,7 +323,7 @@ static void reading_start(struct reading *reading, size_t n)
 	reading->timelines = g_new(struct timeline *, n);
 	for (size_t i = 0; i < n; i++) {
 		reading->trees[i] = call_tree_new(recording->input->names, &reading->room);
-		reading->rows[i] = (struct row_set){.rows = rows_new(), .slices.shift = SLICES_SHIFT_AT_FIRST};
+		reading->rows[i] = (struct row_set){.slices.shift = SLICES_SHIFT_AT_FIRST};
 		reading->timelines[i] = timeline_new();
 	}
 	if (reading->waits >= 0)
@@ -399,12 +344,12 @@ static void reading_finish(struct reading *reading)
 			profile->event = recording_event(recording->input->recording, i);
 		profile->nodes = call_tree_resolve_numbers(reading->trees[i], recording->input->resolver,
 		                                           &profile->n_nodes, &node_of);
-		rows_resolve(profile, reading->rows[i].rows, node_of);
+		rows_resolve(profile, &reading->rows[i].rows, node_of);
 		profile->row_slice_ns = slices_ns(&reading->rows[i].slices);
 		profile->cells = timeline_cells(reading->timelines[i], &profile->n_cells);
 		profile->slice_ns = timeline_slice_ns(reading->timelines[i]);
 		call_tree_free(reading->trees[i]);
-		g_hash_table_unref(reading->rows[i].rows);
+		page_rows_clear(&reading->rows[i].rows);
 		timeline_free(reading->timelines[i]);
 	}
 	recording->states = page_states_end(reading->states);
