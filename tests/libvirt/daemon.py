@@ -65,6 +65,7 @@ class Daemon(host_daemon.DaemonTest, libvirt.LibvirtTest):
         self.wait(lambda: self.names_with("libvirt"), "a profile of the domain")
         self.assertRegex(self.names_with("libvirt")[0], rf"^vprof\{{domain={DOMAIN},.*\buuid={uuid}\b.*\}}$")
         worker = self.only_guest()["worker"]["pid"]
+        self.check_memory(daemon)
 
         # Its domains are sampled on while libvirtd is restarted.
         self.libvirt.end_daemon()

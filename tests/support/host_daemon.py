@@ -4,10 +4,12 @@ import json
 import os
 import signal
 import socket
+import statistics
 import threading
 import time
 import urllib.parse
 
+import daemon_cost
 import harness
 import json_schemas
 import profile_servers
@@ -15,6 +17,8 @@ import web_server
 from harness import BIN, VPROF
 
 SECONDS = 120  # until something has happened
+SETTLED_SECONDS, LOOKS = 20, 5  # in the middle of which what was only needed for a profile is given back
+MEMORY_MAX_MIB = 12  # of a guest: its engine's processes, and its worker in the daemon
 
 
 class Server:
@@ -167,6 +171,22 @@ address = {self.metrics if harness.built_with("libmicrohttpd") else "off"}
             return guest and guest["pid"] == pid and guest["state"] == "sampling" and condition(guest)
         self.wait(there, f"the guest of process {pid}")
         return self.only_guest()
+
+    def memory_mib(self, daemon):
+        """Of a guest, by the process; what is shared counts in proportion."""
+        of_a_guest = (pid for pid, kind in daemon_cost.kinds(daemon.pid).items() if kind in daemon_cost.OF_A_GUEST)
+        return sum(daemon_cost.memory_kib(pid)[0] for pid in of_a_guest) / 1024
+
+    def check_memory(self, daemon):
+        """That of the only guest."""
+        looks = []
+        for _ in range(LOOKS):
+            time.sleep(SETTLED_SECONDS / LOOKS)
+            looks.append(self.memory_mib(daemon))
+        mib = statistics.median(looks)
+        print(f"  a guest: {mib:.2f} MiB", flush=True)
+        self.assertGreater(mib, 1)
+        self.assertLess(mib, MEMORY_MAX_MIB)
 
     def names_with(self, label):
         return [name for name in self.server.names if f"run={label}" in name]
