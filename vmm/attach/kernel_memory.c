@@ -49,8 +49,10 @@ struct copy {
 	struct {
 		uint64_t start, stop;
 	} found[BOUNDS];
+	int fd;
 	uint8_t *file; /* the ELF: header, then the memory from `start` on, then sections */
 	size_t file_bytes;
+	bool lost;      /* there was no room for a page */
 	uint8_t *piece; /* [PIECE_BYTES] what is read */
 };
 
@@ -62,9 +64,9 @@ static bool fail(GError **error, enum kernel_memory_error code, const char *what
 
 /* ---- the bytes ---- */
 
-static uint8_t *bytes_of(const struct copy *copy, uint64_t gva)
+static uint64_t offset_of(const struct copy *copy, uint64_t gva)
 {
-	return copy->file + HEADER_BYTES + (gva - copy->start);
+	return HEADER_BYTES + (gva - copy->start);
 }
 
 static bool runs_add(struct copy *copy, uint64_t start, uint64_t end, bool executable)
@@ -81,14 +83,26 @@ static bool runs_add(struct copy *copy, uint64_t start, uint64_t end, bool execu
 	return true;
 }
 
-/* Pages of zeros are left out: the file, which lives as long as the engine does, has holes for them. */
-static void pages_put(struct copy *copy, uint64_t gva, size_t bytes)
+static bool page_is_zero(const uint8_t *page)
 {
 	static const uint8_t zeros[PAGE_BYTES];
 
-	for (size_t at = 0; at < bytes; at += PAGE_BYTES)
-		if (memcmp(copy->piece + at, zeros, PAGE_BYTES) != 0)
-			memcpy(bytes_of(copy, gva + at), copy->piece + at, PAGE_BYTES);
+	return memcmp(page, zeros, PAGE_BYTES) == 0;
+}
+
+/*
+ * Pages of zeros are left out: the file, which lives as long as the engine does, has holes for them. Written, because
+ * each page that is filled in a mapping is a fault of its own.
+ */
+static void pages_put(struct copy *copy, uint64_t gva, size_t bytes)
+{
+	for (size_t at = 0, end; at < bytes; at = end + PAGE_BYTES) {
+		for (end = at; end < bytes && !page_is_zero(copy->piece + end);)
+			end += PAGE_BYTES;
+		if (end > at && pwrite(copy->fd, copy->piece + at, end - at, (off_t)offset_of(copy, gva + at)) !=
+		                        (ssize_t)(end - at))
+			copy->lost = true;
+	}
 }
 
 /* In large pieces: each read is a system call, and a kernel has thousands of pages. */
@@ -125,6 +139,8 @@ static bool copy_pages(struct copy *copy, GError **error)
 			return fail(error, KERNEL_MEMORY_ERROR_NONE, "its mapping is in too many pieces");
 		gva = next;
 	}
+	if (copy->lost)
+		return fail(error, KERNEL_MEMORY_ERROR_MEMORY, "this host has no memory for a copy");
 	return copy->n_runs > 0 || fail(error, KERNEL_MEMORY_ERROR_MEMORY, "its pages are not in RAM");
 }
 
@@ -152,8 +168,8 @@ static bool find_sections(struct copy *copy, GError **error)
 		const struct run *run = &copy->runs[i];
 
 		g_clear_error(&why);
-		if (kallsyms_decode(bytes_of(copy, run->start), run->end - run->start, run->start, note_symbol, copy,
-		                    &why))
+		if (kallsyms_decode(copy->file + offset_of(copy, run->start), run->end - run->start, run->start,
+		                    note_symbol, copy, &why))
 			return true;
 	}
 	return fail(error, KERNEL_MEMORY_ERROR_NONE, why ? why->message : "nothing is mapped");
@@ -164,11 +180,6 @@ static bool has_section(const struct copy *copy, size_t i)
 {
 	return copy->found[i].start >= copy->start && copy->found[i].stop > copy->found[i].start &&
 	       copy->found[i].stop <= copy->end;
-}
-
-static uint64_t offset_of(const struct copy *copy, uint64_t gva)
-{
-	return HEADER_BYTES + (gva - copy->start);
 }
 
 /* Names and headers behind the bytes; NULL: of `n` entries, how many there are. */
@@ -242,11 +253,11 @@ static void write_headers(struct copy *copy)
 
 /* ---- the file ---- */
 
-static bool file_map(struct copy *copy, int fd, GError **error)
+static bool file_map(struct copy *copy, GError **error)
 {
 	copy->file_bytes = HEADER_BYTES + (copy->end - copy->start) + NAMES_BYTES + (BOUNDS + 2) * sizeof(Elf64_Shdr);
-	if (fd >= 0 && ftruncate(fd, (off_t)copy->file_bytes) == 0) {
-		copy->file = mmap(NULL, copy->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (copy->fd >= 0 && ftruncate(copy->fd, (off_t)copy->file_bytes) == 0) {
+		copy->file = mmap(NULL, copy->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, copy->fd, 0);
 		if (copy->file != MAP_FAILED)
 			return true;
 	}
@@ -255,9 +266,9 @@ static bool file_map(struct copy *copy, int fd, GError **error)
 	return false;
 }
 
-static bool file_fill(struct copy *copy, int fd, GError **error)
+static bool file_fill(struct copy *copy, GError **error)
 {
-	if (!file_map(copy, fd, error))
+	if (!file_map(copy, error))
 		return false;
 	copy->piece = g_malloc(PIECE_BYTES);
 	bool done = copy_pages(copy, error) && find_sections(copy, error);
@@ -266,7 +277,7 @@ static bool file_fill(struct copy *copy, int fd, GError **error)
 	if (done)
 		write_headers(copy);
 	munmap(copy->file, copy->file_bytes);
-	if (done && !sealed_finish(fd)) {
+	if (done && !sealed_finish(copy->fd)) {
 		g_set_error(error, KERNEL_MEMORY_ERROR, KERNEL_MEMORY_ERROR_MEMORY,
 		            "cannot seal the file of the guest's kernel: %s", g_strerror(errno));
 		return false;
@@ -285,13 +296,12 @@ struct image *kernel_memory_image(const struct page_walk *walk, uint64_t code, c
 		fail(error, KERNEL_MEMORY_ERROR_NONE, "its code is not mapped");
 		return NULL;
 	}
-	int file = sealed_new("vprof-kernel");
-
-	if (file_fill(&copy, file, error))
-		image = image_open_fd(path, IMAGE_KERNEL, file, error);
+	copy.fd = sealed_new("vprof-kernel");
+	if (file_fill(&copy, error))
+		image = image_open_fd(path, IMAGE_KERNEL, copy.fd, error);
 	if (image)
-		*fd = file;
-	else if (file >= 0)
-		close(file);
+		*fd = copy.fd;
+	else if (copy.fd >= 0)
+		close(copy.fd);
 	return image;
 }
