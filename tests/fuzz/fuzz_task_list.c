@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size_t n = 0;
 
 		if (listed_task_frame(&fake_list_layout, &walk, task, &frame))
-			n = unwind_from(&config, &walk, frame, chain, &end);
+			n = unwind_from(&config, &walk, &frame, chain, &end);
 		if (n > UNWIND_CHAIN_MAX || task->task.tid == 0 || !strchr("RSDTtXZPI", task->state))
 			abort();
 		if (lock_wait_find(&fake_lock_layout, &walk, task->task.address, task->stack_pointer, &wait) &&

@@ -142,7 +142,7 @@ static size_t sleeper_chain(unsigned i, uint64_t chain[UNWIND_CHAIN_MAX])
 
 	if (!listed_task_frame(&fake_list_layout, &walk, &task, &frame))
 		return 0;
-	return unwind_from(&config, &walk, frame, chain, &end);
+	return unwind_from(&config, &walk, &frame, chain, &end);
 }
 
 START_TEST(a_sleeper_has_its_chain_in_memory)

@@ -38,7 +38,7 @@ struct processor_frames {
 	const struct cfi_arch *cfi;
 	bool orc; /* Linux has ORC tables for it */
 	/* The frame that the vCPU is in, and as far as they are known, the registers of a frame of the kernel. */
-	struct frame (*from_registers)(const struct guest_regs *regs);
+	void (*from_registers)(const struct guest_regs *regs, struct frame *frame);
 	struct guest_regs (*registers)(const struct frame *frame, const struct page_walk *memory);
 	/* unwind_step, in the kernel; in user space, without call frame information */
 	enum step (*kernel_step)(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,

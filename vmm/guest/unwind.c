@@ -56,41 +56,41 @@ static void python_add(const struct unwind_config *config, struct page_walk *mem
 	}
 }
 
-unsigned unwind_from(const struct unwind_config *config, struct page_walk *memory, struct frame frame,
+unsigned unwind_from(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
                      uint64_t words[UNWIND_CHAIN_MAX], enum unwind_end *end)
 {
 	struct chain chain = {.words = words};
 	struct python_walk python = {NULL};
 	bool python_begun = false;
 
-	if (!frame.exact)
+	if (!frame->exact)
 		chain.words[chain.n++] = (uint64_t)PERF_CONTEXT_KERNEL;
-	chain_add(&chain, &frame);
+	chain_add(&chain, frame);
 	*end = UNWIND_END_OF_STACK;
-	while (!frame.user || config->user) {
+	while (!frame->user || config->user) {
 		if (chain.frames >= config->depth) {
 			*end = UNWIND_DEPTH;
 			break;
 		}
-		const bool was_user = frame.user;
-		const uint64_t sp = frame.sp;
+		const bool was_user = frame->user;
+		const uint64_t sp = frame->sp;
 
-		if (frame.user && !python_begun && config->code && config->python_found) {
+		if (frame->user && !python_begun && config->code && config->python_found) {
 			python_walk_init(&python, &config->code->python, memory, sp);
 			python_begun = true;
 		}
 
-		if (unwind_step(config, memory, &frame, end) == STEP_DONE)
+		if (unwind_step(config, memory, frame, end) == STEP_DONE)
 			break;
-		if (frame.user && !was_user && (!config->user || is_gone(config->code, memory, &frame))) {
+		if (frame->user && !was_user && (!config->user || is_gone(config->code, memory, frame))) {
 			*end = UNWIND_END_OF_STACK;
 			break;
 		}
 		if (was_user && python.layout)
-			python_add(config, memory, &python, sp, frame.sp, &chain);
-		if (!frame.user)
-			frame.ip = guest_linked_address(memory->guest, frame.ip);
-		chain_add(&chain, &frame);
+			python_add(config, memory, &python, sp, frame->sp, &chain);
+		if (!frame->user)
+			frame->ip = guest_linked_address(memory->guest, frame->ip);
+		chain_add(&chain, frame);
 	}
 	return chain.n;
 }
@@ -99,8 +99,10 @@ unsigned unwind(const struct unwind_config *config, struct guest *guest, const s
                 const struct snapshot *snapshot, uint64_t words[UNWIND_CHAIN_MAX], enum unwind_end *end)
 {
 	struct page_walk memory;
+	struct frame frame;
 
 	page_walk_init_regs(&memory, guest, regs);
 	memory.snapshot = snapshot;
-	return unwind_from(config, &memory, processor_of(regs->processor)->frames->from_registers(regs), words, end);
+	processor_of(regs->processor)->frames->from_registers(regs, &frame);
+	return unwind_from(config, &memory, &frame, words, end);
 }

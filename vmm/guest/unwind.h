@@ -49,8 +49,11 @@ struct unwind_config {
 unsigned unwind(const struct unwind_config *config, struct guest *guest, const struct guest_regs *regs,
                 const struct snapshot *snapshot, uint64_t chain[UNWIND_CHAIN_MAX], enum unwind_end *end);
 
-/* The same from a frame on, as listed_task_frame makes it, by the page tables of `memory`. */
-unsigned unwind_from(const struct unwind_config *config, struct page_walk *memory, struct frame frame,
+/*
+ * The same from a frame on, as listed_task_frame makes it, by the page tables of `memory`. The frame becomes the last
+ * one.
+ */
+unsigned unwind_from(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
                      uint64_t chain[UNWIND_CHAIN_MAX], enum unwind_end *end);
 
 /* One step of that: the frame becomes its caller, or *end says why there is none. */

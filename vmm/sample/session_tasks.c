@@ -90,7 +90,7 @@ static bool chain_of_sleeper(struct looker *looker, struct looked_task *task)
 	task->end = UNWIND_UNREADABLE;
 	page_walk_read_ahead(&walk, (gva_t){task->listed.stack_pointer}, stack);
 	if (listed_task_frame(layout, &walk, &task->listed, &frame))
-		n = unwind_from(&unwind, &walk, frame, chain, &task->end);
+		n = unwind_from(&unwind, &walk, &frame, chain, &task->end);
 	if (!listed_task_sleeps_on(layout, &looker->kernel->tasks, &looker->walk, &task->listed))
 		return false;
 	chain_keep(looker, task, chain, n);

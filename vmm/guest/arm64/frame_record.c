@@ -111,9 +111,9 @@ static uint64_t return_mask(const struct guest_tables_arm64 *tables)
 	return tables->mmu && unused > 8 ? ~(UINT64_MAX >> unused) : 0;
 }
 
-static struct frame from_registers(const struct guest_regs *regs)
+static void from_registers(const struct guest_regs *regs, struct frame *frame)
 {
-	struct frame frame = {
+	*frame = (struct frame){
 		.processor = GUEST_ARM64,
 		.ip = regs->arm64.pc,
 		.sp = regs->arm64.sp,
@@ -123,9 +123,8 @@ static struct frame from_registers(const struct guest_regs *regs)
 		.user = regs->arm64.el == 0,
 	};
 
-	frame.lr = frame_unsigned(&frame, regs->arm64.lr);
-	registers_set(&frame);
-	return frame;
+	frame->lr = frame_unsigned(frame, regs->arm64.lr);
+	registers_set(frame);
 }
 
 /* What cpu_switch_to has saved (struct cpu_context). `fork_return`: ret_from_fork. */

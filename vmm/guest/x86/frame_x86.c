@@ -19,37 +19,31 @@ struct kernel_pt_regs {
 /* Without the others: by frame pointers, and by rules that name no others. */
 #define FEW_KNOWN (1u << CFI_RIP | 1u << CFI_RSP | 1u << CFI_RBP)
 
-struct frame frame_from_registers(const struct guest_regs *regs)
+/* Each member by itself: to clear them all first takes longer than that. */
+void frame_from_registers(const struct guest_regs *regs, struct frame *frame)
 {
-	return (struct frame){
-		.registers =
-			{
-				[CFI_RAX] = regs->rax,
-				[CFI_RDX] = regs->rdx,
-				[CFI_RCX] = regs->rcx,
-				[CFI_RBX] = regs->rbx,
-				[CFI_RSI] = regs->rsi,
-				[CFI_RDI] = regs->rdi,
-				[CFI_RBP] = regs->rbp,
-				[CFI_RSP] = regs->rsp,
-				[CFI_R8] = regs->r8,
-				[CFI_R9] = regs->r9,
-				[CFI_R10] = regs->r10,
-				[CFI_R11] = regs->r11,
-				[CFI_R12] = regs->r12,
-				[CFI_R13] = regs->r13,
-				[CFI_R14] = regs->r14,
-				[CFI_R15] = regs->r15,
-				[CFI_RIP] = regs->rip,
-			},
-		.known = regs->all ? ALL_KNOWN : FEW_KNOWN,
-		.ip = regs->rip,
-		.sp = regs->rsp,
-		.bp = regs->rbp,
-		.scratch = true,
-		.exact = true,
-		.user = regs->cpl == 3,
-	};
+	frame->ip = frame->registers[CFI_RIP] = regs->rip;
+	frame->sp = frame->registers[CFI_RSP] = regs->rsp;
+	frame->bp = frame->registers[CFI_RBP] = regs->rbp;
+	frame->registers[CFI_RAX] = regs->rax;
+	frame->registers[CFI_RDX] = regs->rdx;
+	frame->registers[CFI_RCX] = regs->rcx;
+	frame->registers[CFI_RBX] = regs->rbx;
+	frame->registers[CFI_RSI] = regs->rsi;
+	frame->registers[CFI_RDI] = regs->rdi;
+	frame->registers[CFI_R8] = regs->r8;
+	frame->registers[CFI_R9] = regs->r9;
+	frame->registers[CFI_R10] = regs->r10;
+	frame->registers[CFI_R11] = regs->r11;
+	frame->registers[CFI_R12] = regs->r12;
+	frame->registers[CFI_R13] = regs->r13;
+	frame->registers[CFI_R14] = regs->r14;
+	frame->registers[CFI_R15] = regs->r15;
+	frame->known = regs->all ? ALL_KNOWN : FEW_KNOWN;
+	frame->callee = frame->pushed = frame->lr = frame->return_mask = 0;
+	frame->scratch = frame->exact = true;
+	frame->user = regs->cpl == 3;
+	frame->processor = regs->processor;
 }
 
 void frame_return(struct frame *frame, uint64_t ip, uint64_t sp, uint64_t bp)

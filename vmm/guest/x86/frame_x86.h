@@ -6,7 +6,7 @@
 #include "guest/frame.h"
 #include "guest/x86/orc_entry.h"
 
-struct frame frame_from_registers(const struct guest_regs *regs);
+void frame_from_registers(const struct guest_regs *regs, struct frame *frame);
 
 /*
  * The frame becomes its caller (STEP_MORE), or *end says why there is none (STEP_DONE). `modules`: tables for code that

@@ -114,7 +114,7 @@ enum verdict { GOES_ON, IS_ROOT, IS_NONE };
 /* The caller is filled in later. */
 static void trail_init(struct trail *trail, struct search *search, uint64_t rsp)
 {
-	trail->frame = frame_from_registers(search->regs);
+	frame_from_registers(search->regs, &trail->frame);
 	trail->frame.sp = rsp;
 	trail->place = &search->place;
 	trail->link = CALL_LINK_DIRECT;
