@@ -57,7 +57,6 @@ LINUX_ROOTS_KNOWN = 0.98
 # In there, perf counts and samples by the PMU that the guest has: KVM's.
 LINUX_PERF_PERIOD = 2000000
 TYPED = "typed in"
-NAP_SECONDS = 0.5
 LINUX_FILES = {
     "work": "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done\n",
     "inside": f"""
@@ -69,7 +68,6 @@ cd /tmp
 vprof-agent mark counted begin
 perf stat -x, -e cycles:u,cycles:k sh /bin/work 2>&1
 vprof-agent mark counted end
-sleep {NAP_SECONDS}
 perf record -q -e cycles -c {LINUX_PERF_PERIOD} -g -o own sh /bin/work
 echo "own samples: $(perf report -i own -D 2>/dev/null | grep -c PERF_RECORD_SAMPLE)"
 perf report -i own --stdio -g none --sort sym 2>/dev/null | head -n 14
@@ -106,7 +104,7 @@ $bin/vprof run --demo --append seconds=3 -g -c {demo_period} --no-report -o /run
 echo "$?"
 
 section probes
-give_way $bin/vprof-vmm --kernel $bin/demo-guest.elf --append seconds=60 --vcpus 2 --console none --control /tmp/guest.sock &
+give_way $bin/vprof-vmm --kernel $bin/demo-guest.elf --append seconds=600 --vcpus 2 --console none --control /tmp/guest.sock &
 engine=$!
 while [ ! -S /tmp/guest.sock ]; do sleep 0.1; done
 for means in processor patch; do
@@ -129,10 +127,10 @@ cd /run/shared
 for package in {perf}; do
 	LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$package/usr/lib/aarch64-linux-gnu:$package/lib/aarch64-linux-gnu
 done
-for name in sh nproc uname grep head sleep; do
+for name in sh nproc uname grep head; do
 	programs="$programs --add {busybox}:/bin/$name"
 done
-echo "{typed}" | LD_LIBRARY_PATH=$LD_LIBRARY_PATH $bin/vprof run --kernel kernel.efi --uart pl011 --vcpus 2 --memory 512M --append "quiet cryptomgr.notests" --from-boot -g --off-cpu \
+echo "{typed}" | LD_LIBRARY_PATH=$LD_LIBRARY_PATH $bin/vprof run --kernel kernel.efi --uart pl011 --vcpus 2 --memory 512M --append "quiet cryptomgr.notests" --from-boot -g \
 	-c {linux_period} --pmu kvm -v $programs --add {perf_program}:/bin/perf --add /run/shared/work:/bin/work \
 	--add /run/shared/inside:/bin/inside --no-report -o /run/shared/linux.data --exec "{busybox} sh /bin/inside" 2>&1
 echo "$?"
@@ -262,27 +260,15 @@ class Arm64(harness.ProgramTest):
         self.assertEqual([(mark["name"], mark["kind"]) for mark in report["recording"]["marks"] if mark["name"] == "counted"],
                          [("counted", "begin"), ("counted", "end")])
         self.assertEqual(report["recording"]["arch"], "aarch64")
-        taken = {table["event"]: table["samples"] for table in report["tables"]}
-        self.assertGreater(taken["cycles"], LINUX_SAMPLES_MIN)
-        self.assertEqual(taken["cycles"], total["overflow"])
+        self.assertGreater(total["sample"], LINUX_SAMPLES_MIN)
+        self.assertEqual(total["overflow"], total["sample"])
         self.check_own_perf(text)
         self.assertLessEqual({"init", "busybox", "perf"}, {row["comm"] for row in rows})
         ends = report["recording"]["chain-ends"]["kernel"]
         seconds = (report["recording"]["last-ns"] - report["recording"]["first-ns"]) / 1e9
-        print(f"Linux: {taken} samples in {seconds:.0f} s; chains in the kernel: {ends}", flush=True)
+        print(f"Linux: {total['sample']} samples in {seconds:.0f} s; chains in the kernel: {ends}", flush=True)
         self.assertGreaterEqual(ends["whole"] + LINUX_CHAINS_CUT, LINUX_CHAINS_WHOLE * sum(ends.values()))
         self.check_roots(recording)
-
-    def check_off_cpu(self, waits):
-        """A nap takes as long as was asked for, from a system call of user space until the timer's interrupt."""
-        naps = [wait for wait in waits if "hrtimer_nanosleep" in [frame["symbol"] for frame in wait["chain"]] and wait["state"] == "sleeping"]
-        seconds = [round(nap["period"] / 1e9, 3) for nap in naps]
-        print(f"{len(waits)} waits; naps of {seconds} s", flush=True)
-        nap = max(naps, key=lambda wait: wait["period"])
-        self.assertGreater(nap["period"] / 1e9, 0.99 * NAP_SECONDS)
-        self.assertLess(nap["period"] / 1e9, 2 * NAP_SECONDS)
-        self.assertEqual((nap["comm"], nap["waker"]), ("busybox", "[interrupt]"))
-        self.assertEqual((nap["chain"][-1]["mode"], nap["chain"][0]["mode"]), ("user", "kernel"))
 
     def check_own_perf(self, text):
         """perf in the guest counted and sampled by a PMU that interrupts it, while this host did."""
@@ -299,9 +285,7 @@ class Arm64(harness.ProgramTest):
     def check_roots(self, recording):
         """Chains in the kernel begin where its threads and its entries do; from an entry, they go on into user space."""
         lines = self.run_program(VPROF, "script", "-i", recording, "-g", "--json")[0].splitlines()
-        samples = [json.loads(line) for line in lines]
-        self.check_off_cpu([sample for sample in samples if sample["event"] == "off-cpu"])
-        chains = [sample["chain"] for sample in samples if sample["event"] == "cycles"]
+        chains = [json.loads(line)["chain"] for line in lines]
         kernel = [[frame["symbol"] for frame in chain if frame["mode"] == "kernel"] for chain in chains]
         roots = [names[-1] for names in kernel if names and names not in LINUX_EDGES]
         known = sum(name in LINUX_ROOTS for name in roots)
