@@ -124,9 +124,7 @@ echo "$?"
 
 section linux
 cd /run/shared
-for package in {perf}; do
-	LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$package/usr/lib/aarch64-linux-gnu:$package/lib/aarch64-linux-gnu
-done
+LD_LIBRARY_PATH=$LD_LIBRARY_PATH:{perf}/usr/lib/aarch64-linux-gnu:{perf}/lib/aarch64-linux-gnu
 for name in sh nproc uname grep head; do
 	programs="$programs --add {busybox}:/bin/$name"
 done
@@ -171,10 +169,6 @@ cp /tmp/perf.data .
 """
 
 
-def perf_packages():
-    return [harness.script("package-arm64.sh", name) for name in PERF]
-
-
 def zboot(packed):
     """As Linux has it for EFI, drivers/firmware/efi/libstub/zboot-header.S."""
     return struct.pack("<2s2x4sII8x32s8x", b"MZ", b"zimg", 64, len(packed), b"gzip") + packed
@@ -197,12 +191,12 @@ class Arm64(harness.ProgramTest):
             (self.host.shared / name).write_text(text)
         kernel = pathlib.Path(harness.script("kernel-debian.sh", "6.12", "arm64"))
         (self.host.shared / "kernel.efi").write_bytes(zboot(gzip.compress(kernel.read_bytes(), 1)))
-        packages = perf_packages()
+        perf = harness.script("package-arm64.sh", *PERF)
         job = JOB.format(
             bin=ARM64, source=SOURCE, factor=UNIT_FACTOR, tests=" ".join(sorted(arm64_host.UNIT_TESTS)),
-            reports="\n".join(report_job(name, command) for name, command in REPORTS.items()), perf=" ".join(packages), demo_period=DEMO_PERIOD,
+            reports="\n".join(report_job(name, command) for name, command in REPORTS.items()), perf=perf, demo_period=DEMO_PERIOD,
             probe_hits=PROBE_HITS,
-            perf_program=f"{packages[0]}/usr/bin/perf", period=PERIOD, typed=TYPED,
+            perf_program=f"{perf}/usr/bin/perf", period=PERIOD, typed=TYPED,
             busybox=pathlib.Path(harness.script("package-arm64.sh", "busybox-static")) / "bin/busybox", linux_period=LINUX_PERIOD)
         return self.host.sections(job, SECONDS)
 

@@ -106,9 +106,7 @@ kill $guest
 wait
 
 section qemu
-for package in {qemu}; do
-	LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$package/usr/lib/aarch64-linux-gnu:$package/lib/aarch64-linux-gnu
-done
+LD_LIBRARY_PATH=$LD_LIBRARY_PATH:{qemu}/usr/lib/aarch64-linux-gnu:{qemu}/lib/aarch64-linux-gnu
 LD_LIBRARY_PATH=$LD_LIBRARY_PATH give_way {qemu_program} -machine virt,gic-version=3 -accel kvm -cpu host -smp 2 -m {memory} -nodefaults -display none -nic none \
 	-serial file:qemu.console -kernel {kernel} -initrd guest.cpio -append "quiet cryptomgr.notests console=ttyAMA0 rdinit=/init" 2>qemu.log &
 guest=$!
@@ -221,7 +219,9 @@ class Arm64Attach(harness.ProgramTest):
         self.assertLess(value["estimate"], (1 + PARTS_CLOSE) * value["family"])
         self.assertEqual(sum(counted["estimate"]["modes"].values()), value["estimate"])
         for name, wanted in ("own", ("pid", 1)), ("busy", ("comm", "busybox")):
-            samples = self.samples(host.shared / f"{name}.data")
+            recording = host.shared / f"{name}.data"
+            self.assertTrue(recording.exists(), text)
+            samples = self.samples(recording)
             self.assertGreater(len(samples), TASK_SAMPLES_MIN, text)
             self.assertEqual({sample[wanted[0]] for sample in samples}, {wanted[1]})
 
@@ -243,14 +243,14 @@ class Arm64Attach(harness.ProgramTest):
         self.assertLess(abs(spent["residual"]), RESIDUAL_MAX * spent["wall"])
 
     def test_attach(self):
-        qemu = [harness.script("package-arm64.sh", name) for name in QEMU]
+        qemu = harness.script("package-arm64.sh", *QEMU)
         host = arm64_host.Arm64Host(self)
         kernel = pathlib.Path(harness.script("kernel-debian.sh", "6.12", "arm64"))
         self.make_guest(host.shared, kernel)
         (host.shared / "Image.gz").write_bytes(gzip.compress(kernel.read_bytes(), 1))
         counters = "".join(f"$bin/vprof counter count /tmp/guest.sock -e task-clock {tasks} --duration {COUNTED_SECONDS} --json >{name}.json &\n"
                            'counting="$counting $!"\n' for name, tasks in COUNTERS.items())
-        parts = host.sections(JOB.format(bin=ARM64, counters=counters, kernel=kernel, period=PERIOD, memory=MEMORY_MIB, qemu=" ".join(qemu), qemu_program=f"{qemu[0]}/usr/bin/qemu-system-aarch64"), SECONDS)
+        parts = host.sections(JOB.format(bin=ARM64, counters=counters, kernel=kernel, period=PERIOD, memory=MEMORY_MIB, qemu=qemu, qemu_program=f"{qemu}/usr/bin/qemu-system-aarch64"), SECONDS)
         probe = json.loads(parts["doctor"])
         self.check_doctor(probe)
         guest, = json.loads(parts["list"])

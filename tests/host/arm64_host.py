@@ -12,7 +12,6 @@ import harness
 HERE = pathlib.Path(__file__).resolve().parent
 MODULES = "9pnet_virtio", "9p", "overlay"  # to mount the root
 INIT = HERE / "arm64.init"
-CACHED = "packages-arm64"
 ARM64 = harness.SOURCE / "build" / "arm64" / "bin"
 # Unit tests of vprof-parse and of what it is built with, of perf events, seccomp filters and other processes: what emulates one process of
 # arm64 has none of that. arm64_unit.py runs the others, ten times as fast.
