@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The unit tests of the cross build, each as a process of arm64 that QEMU emulates; those that need more run in arm64.py."""
+"""The unit tests of the cross build, each as a process of arm64 that QEMU emulates; those that need more run in arm64.py. Its packages."""
 import os
 import shutil
 import subprocess
 
 import arm64_host
 import harness
+import packages
 
 EMULATOR = "qemu-aarch64"
 PARSER = "vprof-parse"  # this machine's, which programs find beside them: one for arm64 could not be started, nor confine itself
@@ -39,6 +40,15 @@ class Units(harness.ProgramTest):
                 done = subprocess.run([EMULATOR, program], cwd=self.folder, env=environment, text=True,
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
                 self.assertIn(done.returncode, (0, harness.SKIPPED), done.stdout)
+
+    def test_packages(self):
+        """They are for arm64, too."""
+        arm64_host.need_build()
+        harness.need_program("dpkg-shlibdeps", "dpkg-dev")
+        harness.need_program("rpmbuild", "rpm")
+        for kind, question, arch in ("DEB", ("dpkg-deb", "--show", "--showformat", "${Architecture}"), "arm64"), ("RPM", ("rpm", "-qp", "--qf", "%{ARCH}"), "aarch64"):
+            for file in packages.make(self, kind, arm64_host.ARM64.parent):
+                self.assertEqual(self.run_program(*question, file)[0], arch, file)
 
 
 if __name__ == "__main__":

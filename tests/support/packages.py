@@ -12,10 +12,10 @@ def sanitizer():
     return re.search(r"^VPROF_SANITIZE:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.M)[1]
 
 
-def make(test, kind):
+def make(test, kind, build=BUILD):
     """The files of vprof and of vprof-agent, of DEB or RPM."""
     folder = test.folder / "packages"
-    test.run_program("cpack", "-G", kind, "-B", folder, cwd=BUILD, timeout=300)
+    test.run_program("cpack", "-G", kind, "-B", folder, cwd=build, timeout=300)
     made = sorted(folder.glob(f"*.{kind.lower()}"), key=lambda file: "agent" in file.name)
     test.assertEqual(len(made), 2, made)
     return made
