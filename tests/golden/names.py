@@ -79,7 +79,7 @@ class Engine:
             with client, client.makefile("rw") as stream:
                 try:
                     self.talk(stream)
-                except BrokenPipeError:
+                except ConnectionError:
                     pass
 
     def talk(self, stream):
