@@ -53,37 +53,22 @@ bool attach_engine_check(const struct attach_engine_options *options, const char
 	return true;
 }
 
-static void argument_add(GPtrArray *arguments, const char *option, const char *value)
-{
-	if (!value)
-		return;
-	g_ptr_array_add(arguments, g_strdup(option));
-	g_ptr_array_add(arguments, g_strdup(value));
-}
-
-static void number_add(GPtrArray *arguments, const char *option, uint64_t number)
-{
-	g_autofree char *text = number != 0 ? g_strdup_printf("%" G_GUINT64_FORMAT, number) : NULL;
-
-	argument_add(arguments, option, text);
-}
-
 static GPtrArray *guest_arguments(const struct attach_engine_options *options, const char *domain, uint64_t duration_s)
 {
 	GPtrArray *arguments = g_ptr_array_new_with_free_func(g_free);
 
-	argument_add(arguments, "--connect", options->connect);
-	number_add(arguments, "--pid", options->pid);
-	number_add(arguments, "--duration", duration_s);
-	argument_add(arguments, "--qmp", options->qmp);
-	argument_add(arguments, "--dump", options->dump);
-	argument_add(arguments, "--kernel", options->kernel);
+	engine_argument_add(arguments, "--connect", options->connect);
+	engine_number_add(arguments, "--pid", options->pid);
+	engine_number_add(arguments, "--duration", duration_s);
+	engine_argument_add(arguments, "--qmp", options->qmp);
+	engine_argument_add(arguments, "--dump", options->dump);
+	engine_argument_add(arguments, "--kernel", options->kernel);
 	if (options->no_monitor)
 		g_ptr_array_add(arguments, g_strdup("--no-monitor"));
 	if (options->verbose)
 		g_ptr_array_add(arguments, g_strdup("--verbose"));
 	if (domain)
-		argument_add(arguments, "--", domain);
+		engine_argument_add(arguments, "--", domain);
 	return arguments;
 }
 

@@ -42,6 +42,21 @@ struct engine_process {
 	int wait_status; /* of waitpid(2), once exited */
 };
 
+void engine_argument_add(GPtrArray *arguments, const char *option, const char *value)
+{
+	if (!value)
+		return;
+	g_ptr_array_add(arguments, g_strdup(option));
+	g_ptr_array_add(arguments, g_strdup(value));
+}
+
+void engine_number_add(GPtrArray *arguments, const char *option, uint64_t number)
+{
+	g_autofree char *value = number != 0 ? g_strdup_printf("%" G_GUINT64_FORMAT, number) : NULL;
+
+	engine_argument_add(arguments, option, value);
+}
+
 static char **engine_argv(const char *path, const char *const *arguments)
 {
 	GPtrArray *argv = g_ptr_array_new();

@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/client/client.h"
 
@@ -31,6 +32,10 @@ struct engine_process_config {
 	int fds[ENGINE_FDS_MAX];
 	size_t n_fds;
 };
+
+/* Add an option with its value to arguments, which own their texts; none for NULL and 0. */
+void engine_argument_add(GPtrArray *arguments, const char *option, const char *value);
+void engine_number_add(GPtrArray *arguments, const char *option, uint64_t number);
 
 /*
  * Starts the engine, with our standard streams, and negotiates. *status: how it exited, with

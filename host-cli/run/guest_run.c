@@ -130,14 +130,6 @@ static void options_apply_exec(struct guest_run_options *options)
 		options->on_panic = g_strdup("end");
 }
 
-static void argument_add(GPtrArray *arguments, const char *option, const char *value)
-{
-	if (!value)
-		return;
-	g_ptr_array_add(arguments, g_strdup(option));
-	g_ptr_array_add(arguments, g_strdup(value));
-}
-
 /* The descriptors that an engine gets when a command runs in its guest. */
 enum { ENGINE_AGENT, ENGINE_INITRAMFS, ENGINE_EXEC_FDS };
 
@@ -145,14 +137,7 @@ static void fd_argument_add(GPtrArray *arguments, const char *option, const char
 {
 	g_autofree char *value = g_strdup_printf("%s%d", prefix, ENGINE_FIRST_FD + which);
 
-	argument_add(arguments, option, value);
-}
-
-static void number_argument_add(GPtrArray *arguments, const char *option, uint64_t number)
-{
-	g_autofree char *value = number != 0 ? g_strdup_printf("%" G_GUINT64_FORMAT, number) : NULL;
-
-	argument_add(arguments, option, value);
+	engine_argument_add(arguments, option, value);
 }
 
 /* The kernel passes unknown parameters to init, which tells the agent its root. New string, or NULL. */
@@ -169,28 +154,28 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options, cons
 	g_autofree char *append = append_new(options, plan);
 	GPtrArray *arguments = g_ptr_array_new_with_free_func(g_free);
 
-	argument_add(arguments, "--kernel", options->kernel);
+	engine_argument_add(arguments, "--kernel", options->kernel);
 	if (options->exec.command) {
 		fd_argument_add(arguments, "--initrd", "/dev/fd/", ENGINE_INITRAMFS);
 		fd_argument_add(arguments, "--serial2", "", ENGINE_AGENT);
 	} else {
-		argument_add(arguments, "--initrd", options->initrd);
+		engine_argument_add(arguments, "--initrd", options->initrd);
 	}
 	for (char **disk = options->disks; disk && *disk; disk++)
-		argument_add(arguments, "--disk", *disk);
-	argument_add(arguments, "--append", append);
-	argument_add(arguments, "--memory", options->memory);
-	number_argument_add(arguments, "--vcpus", options->vcpus);
-	argument_add(arguments, "--name", options->name);
-	argument_add(arguments, "--boot", options->boot);
-	argument_add(arguments, "--console", options->console);
-	argument_add(arguments, "--uart", options->uart);
-	argument_add(arguments, "--pmu", options->pmu);
-	argument_add(arguments, "--pmu-filter", options->pmu_filter);
-	argument_add(arguments, "--quirks", options->quirks);
-	argument_add(arguments, "--sandbox", options->sandbox);
-	argument_add(arguments, "--on-panic", options->on_panic);
-	number_argument_add(arguments, "--duration", options->duration_s);
+		engine_argument_add(arguments, "--disk", *disk);
+	engine_argument_add(arguments, "--append", append);
+	engine_argument_add(arguments, "--memory", options->memory);
+	engine_number_add(arguments, "--vcpus", options->vcpus);
+	engine_argument_add(arguments, "--name", options->name);
+	engine_argument_add(arguments, "--boot", options->boot);
+	engine_argument_add(arguments, "--console", options->console);
+	engine_argument_add(arguments, "--uart", options->uart);
+	engine_argument_add(arguments, "--pmu", options->pmu);
+	engine_argument_add(arguments, "--pmu-filter", options->pmu_filter);
+	engine_argument_add(arguments, "--quirks", options->quirks);
+	engine_argument_add(arguments, "--sandbox", options->sandbox);
+	engine_argument_add(arguments, "--on-panic", options->on_panic);
+	engine_number_add(arguments, "--duration", options->duration_s);
 	if (options->stop_on_panic)
 		g_ptr_array_add(arguments, g_strdup("--stop-on-panic"));
 	if (options->verbose)
