@@ -93,10 +93,8 @@ static bool options_check(const struct top_values *given, struct top_live *live,
 static bool top_check(const struct top_values *given, GError **error)
 {
 	struct top_live live = {.source = NULL};
-	json_t *session = options_check(given, &live, error) ? session_arguments(given) : NULL;
 
-	json_decref(session);
-	return session != NULL;
+	return options_check(given, &live, error);
 }
 
 static void snapshot_print(const struct top_values *given, const struct top_live *live, const struct top_view *view)
@@ -185,12 +183,11 @@ static bool guest_show(const struct top_values *given, const struct attach_engin
                        int *status, GError **error)
 {
 	struct top_live live = {.source = NULL};
-	json_t *session = options_check(given, &live, error) ? session_arguments(given) : NULL;
 	bool shown = false;
 
-	if (!session)
+	if (!options_check(given, &live, error))
 		return false;
-	live.source = top_source_open(engine, name, session, status, error);
+	live.source = top_source_open(engine, name, session_arguments(given), status, error);
 	if (live.source)
 		shown = look(given, &live, error);
 	top_source_close(live.source);
