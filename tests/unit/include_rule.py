@@ -79,7 +79,7 @@ REGISTER = re.compile(r"""(?<![a-z0-9])(?:r[abcd]x|r[sd]i|r[sbi]p|r(?:[89]|1[0-5
     |tpidr|(?:sp|elr|spsr|vbar|sctlr)_el[01]|kvm_s?regs)(?![a-z0-9])""", re.VERBOSE | re.IGNORECASE)
 NAMED = re.compile(r"\w*(?:x86|arm64|aarch64)\w*", re.IGNORECASE)
 # Names that stand for a processor as a whole, where one is chosen: values of other programs, and the tables of what it has; KVM's exits.
-# Values of ours are not compared: they say which row of a table is whose.
+# Values of ours are not compared: each names its row of a table.
 CHOICE = re.compile(r"(?!(?:ARCH|GUEST)_(?:X86|ARM64))[A-Z_]+_(?:X86(?:_64)?|ARM64)|(?:processor|cfi)_(?:x86|x86_64|arm64)|KVM_EXIT_X86_\w+")
 ROW = re.compile(r"\[ARCH_\w+\]\s*=")
 EXPLAINS = re.compile(r"x86|SDM|arm64|AArch64|Arm ARM|AAPCS64", re.IGNORECASE)
