@@ -343,6 +343,7 @@ static bool engine_begin(struct sampling *sampling, GError **error)
 	struct attach_engine_options options = {
 		.connect = sampling->config->connect,
 		.no_monitor = !sampling->config->monitor,
+		.no_events = !sampling->config->monitor,
 	};
 	const char *domain;
 	json_t *status;

@@ -6,6 +6,7 @@ import re
 import subprocess
 import threading
 
+import daemon_cost
 import harness
 import host_daemon
 import libvirt
@@ -66,6 +67,8 @@ class Daemon(host_daemon.DaemonTest, libvirt.LibvirtTest):
         self.assertRegex(self.names_with("libvirt")[0], rf"^vprof\{{domain={DOMAIN},.*\buuid={uuid}\b.*\}}$")
         worker = self.only_guest()["worker"]["pid"]
         self.check_memory(daemon)
+        # KVM tells all that is left to know: nothing of libvirt's is kept for it.
+        self.assertNotIn("vprof-asker", daemon_cost.names(daemon.pid))
 
         # Its domains are sampled on while libvirtd is restarted.
         self.libvirt.end_daemon()

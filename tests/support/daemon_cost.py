@@ -15,11 +15,20 @@ def _children(pid):
         return []
 
 
+def _name(pid):
+    return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def names(pid):
+    """Of the process and all that it has begun."""
+    return [_name(pid), *(name for child in _children(pid) for name in names(child))]
+
+
 def kinds(pid, kind="daemon"):
     """{process: what it is}. A guest's engine is several processes."""
     found = {pid: kind}
     for child in _children(pid):
-        name = pathlib.Path(f"/proc/{child}/comm").read_text().strip()
+        name = _name(child)
         found |= kinds(child, {"vprofd-guest": "worker", "vprofd-finder": "finder", "vprofd-sender": "sender",
                                "vprof-attach": "engine" if kind == "worker" else "libvirt"}.get(name, kind))
     return found

@@ -6,12 +6,14 @@
 #include <glib-unix.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "attach/domain.h"
 
 struct asker {
 	struct monitor monitor; /* first */
+	pid_t process;
 	int requests, events;
 	guint source; /* of the events */
 	asker_event event;
@@ -147,6 +149,7 @@ struct asker *asker_start(const struct asker_config *config)
 	}
 	asker = g_new0(struct asker, 1);
 	monitor_init(&asker->monitor, &asker_transport);
+	asker->process = child;
 	asker->requests = requests[0];
 	asker->events = events[0];
 	return asker;
@@ -156,6 +159,15 @@ void asker_free(struct asker *asker)
 {
 	if (asker)
 		monitor_free(&asker->monitor);
+}
+
+void asker_end(struct asker *asker)
+{
+	const pid_t process = asker->process;
+
+	asker_free(asker);
+	while (waitpid(process, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 static bool texts_end(const struct asker_description *description)

@@ -27,7 +27,10 @@ struct asker;
 
 /* While the process has one thread. NULL, with errno: there is no process. */
 struct asker *asker_start(const struct asker_config *config);
+/* The process ends by itself, when it has done what it does. */
 void asker_free(struct asker *asker);
+/* The same once asker_wait has returned; waits for the process's end. */
+void asker_end(struct asker *asker);
 
 #define ASKER_NAME_BYTES 256u
 #define ASKER_WORD_BYTES 40u

@@ -336,6 +336,12 @@ static bool attach(struct qemu_guest *qemu, const struct qemu_guest_config *conf
 	       qemu_life_watch(qemu, error) && check_confidential(qemu, error);
 }
 
+static void leave_libvirt(struct qemu_guest *qemu)
+{
+	qemu->domain = NULL;
+	asker_end(g_steal_pointer(&qemu->asker));
+}
+
 struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError **error)
 {
 	struct qemu_guest *qemu = g_new0(struct qemu_guest, 1);
@@ -354,6 +360,8 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 	}
 	qemu->guest.process = qemu->pid;
 	learn(qemu);
+	if (config->no_events && qemu->domain && qemu->view && !qemu->monitor)
+		leave_libvirt(qemu);
 	return qemu;
 }
 
