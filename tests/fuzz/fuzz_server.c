@@ -111,6 +111,12 @@ const struct symtab *session_modules_symtab(struct session_modules *modules G_GN
 	return NULL;
 }
 
+const struct symbol *session_modules_symbol(struct session_modules *modules G_GNUC_UNUSED,
+                                            uint64_t address G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
 void session_modules_free(struct session_modules *modules G_GNUC_UNUSED)
 {
 }

@@ -228,7 +228,7 @@ class Lessons(harness.ProgramTest):
         # By a pattern, and with a program.
         events = self.start(VPROF, "trace", "-j", self.engine.path, "-e", "recording:start", "-e", "function:cpuid:cpuid_op*",
                             "-e", "function:vmlinux:chrdev_open")
-        script = self.start(VPROF, "trace", "-j", self.engine.path, "-e", READY + "kprobe:cpuid:cpuid_open { @[comm] = count(); }")
+        script = self.start(VPROF, "trace", "-j", self.engine.path, "-e", READY + "kretprobe:cpuid:cpuid_open { @[comm, retval] = count(); }")
         self.wait_for_line(script)
         self.wait_for_line(events)
         self.tell("open")
@@ -242,8 +242,8 @@ class Lessons(harness.ProgramTest):
         self.wait_for("init: unloaded")
         lines, said = self.events_of(script)
         print(f"  {said}", flush=True)
-        self.assertIn("the guest has unloaded the module of function:cpuid:cpuid_open", said)
-        self.assertEqual([entry for line in lines for entry in line.get("entries", [])], [{"key": ["init"], "value": 3}])
+        self.assertIn("the guest has unloaded the module of return:cpuid:cpuid_open", said)
+        self.assertEqual([entry for line in lines for entry in line.get("entries", [])], [{"key": ["init", 0], "value": 3}])
         self.refused(VPROF, "trace", self.engine.path, "-e", "function:cpuid:cpuid_open", message='no module "cpuid" loaded now', status=2)
 
     def check_programs(self):

@@ -27,10 +27,20 @@ struct tally {
 /* The share of functions with known returns; the others never return, or jump through pointers. */
 #define RETURNING_MIN 0.9
 
+struct known {
+	const struct image *image;
+	const struct symtab *symtab;
+};
+
+static const struct symbol *find_symbol(void *data, uint64_t address)
+{
+	return symtab_find(((const struct known *)data)->symtab, address);
+}
+
 static bool read_image(void *data, uint64_t from, uint8_t *code, size_t n)
 {
 	size_t there;
-	const uint8_t *bytes = image_at(data, from, &there);
+	const uint8_t *bytes = image_at(((const struct known *)data)->image, from, &there);
 
 	if (!bytes || there < n)
 		return false;
@@ -41,9 +51,10 @@ static bool read_image(void *data, uint64_t from, uint8_t *code, size_t n)
 static void count_returns(struct tally *tally, const struct image *image, const struct symtab *symtab,
                           const struct symbol *function)
 {
+	struct known known = {image, symtab};
+	const struct function_code code = {.find = find_symbol, .read = read_image, .data = &known};
 	struct function_returns returns;
-	g_autofree char *why = function_returns_find(GUEST_X86_64, symtab, function->address, read_image,
-	                                             (void *)(uintptr_t)image, &returns);
+	g_autofree char *why = function_returns_find(GUEST_X86_64, function->address, &code, &returns);
 
 	tally->returning += why == NULL;
 }

@@ -76,9 +76,16 @@ static bool read_code(void *data G_GNUC_UNUSED, uint64_t from, uint8_t *code, si
 	return !unreadable;
 }
 
+static const struct symbol *find_symbol(void *data, uint64_t address)
+{
+	return symtab_find(data, address);
+}
+
 static char *find(const char *name, struct function_returns *returns)
 {
-	return function_returns_find(GUEST_X86_64, symtab, symtab_address(symtab, name), read_code, NULL, returns);
+	const struct function_code code = {.find = find_symbol, .read = read_code, .data = symtab};
+
+	return function_returns_find(GUEST_X86_64, symtab_address(symtab, name), &code, returns);
 }
 
 static void assert_returns(const char *name, size_t n, const uint64_t *at)
@@ -163,8 +170,8 @@ static char *find_arm64(const char *name, struct function_returns *returns)
 {
 	const struct symtab_code code = {TEXT, G_N_ELEMENTS(arm64_functions) * sizeof(arm64_functions[0].code)};
 	struct symtab *of_arm64 = symtab_new_list("test", &code, 1, list_arm64, NULL);
-	char *why =
-		function_returns_find(GUEST_ARM64, of_arm64, symtab_address(of_arm64, name), read_arm64, NULL, returns);
+	const struct function_code known = {.find = find_symbol, .read = read_arm64, .data = of_arm64};
+	char *why = function_returns_find(GUEST_ARM64, symtab_address(of_arm64, name), &known, returns);
 
 	symtab_free(of_arm64);
 	return why;

@@ -15,8 +15,8 @@ struct part {
 };
 
 struct finding {
-	const struct processor_code *code;
-	const struct symtab *symtab;
+	const struct processor_code *of;
+	const struct function_code *code;
 	struct function_returns *returns;
 	struct part parts[PARTS_MAX];
 	size_t n_parts;
@@ -39,7 +39,7 @@ static bool is_return_thunk(const struct symbol *symbol)
 /* Decodes from `address`, in the middle of a function too, to the function's end. */
 static char *part_add(struct finding *finding, uint64_t from, uint64_t address)
 {
-	const struct symbol *symbol = symtab_find(finding->symtab, address);
+	const struct symbol *symbol = finding->code->find(finding->code->data, address);
 
 	if (!symbol || !strchr("tTwW", symbol->type) || symbol->size == 0 || symbol->size > PART_BYTES_MAX)
 		return g_strdup_printf("goes on at 0x%" G_GINT64_MODIFIER "x, where no function is known", address);
@@ -64,7 +64,7 @@ static char *jump_follow(struct finding *finding, uint64_t at, uint64_t target)
 {
 	if (is_in(finding, target))
 		return NULL;
-	const struct symbol *symbol = symtab_find(finding->symtab, target);
+	const struct symbol *symbol = finding->code->find(finding->code->data, target);
 
 	return symbol && is_return_thunk(symbol) ? return_add(finding->returns, at) : part_add(finding, at, target);
 }
@@ -78,7 +78,7 @@ static char *instruction_look(struct finding *finding, uint64_t at, const uint8_
 {
 	uint64_t target;
 
-	switch (finding->code->flow(code, n, at, &target)) {
+	switch (finding->of->flow(code, n, at, &target)) {
 	case FLOW_RETURN:
 		return return_add(finding->returns, at);
 	case FLOW_JUMP:
@@ -91,15 +91,15 @@ static char *instruction_look(struct finding *finding, uint64_t at, const uint8_
 	return NULL;
 }
 
-static char *part_look(struct finding *finding, const struct part *part, code_read_fn *read, void *data)
+static char *part_look(struct finding *finding, const struct part *part)
 {
 	g_autofree uint8_t *code = g_malloc(part->bytes);
 	size_t length;
 
-	if (!read(data, part->start, code, part->bytes))
+	if (!finding->code->read(finding->code->data, part->start, code, part->bytes))
 		return g_strdup_printf("is in %s, which cannot be read now", part->symbol->name);
 	for (size_t at = 0; at < part->bytes; at += length) {
-		length = finding->code->length(code + at, part->bytes - at);
+		length = finding->of->length(code + at, part->bytes - at);
 		if (length == 0)
 			return g_strdup_printf("is in %s, which is not code only", part->symbol->name);
 		char *why = instruction_look(finding, part->start + at, code + at, length);
@@ -110,10 +110,10 @@ static char *part_look(struct finding *finding, const struct part *part, code_re
 	return NULL;
 }
 
-char *function_returns_find(enum guest_processor processor, const struct symtab *symtab, uint64_t address,
-                            code_read_fn *read, void *data, struct function_returns *returns)
+char *function_returns_find(enum guest_processor processor, uint64_t address, const struct function_code *code,
+                            struct function_returns *returns)
 {
-	struct finding finding = {.code = processor_of(processor)->code, .symtab = symtab, .returns = returns};
+	struct finding finding = {.of = processor_of(processor)->code, .code = code, .returns = returns};
 	char *why;
 
 	returns->n = 0;
@@ -121,7 +121,7 @@ char *function_returns_find(enum guest_processor processor, const struct symtab 
 	for (size_t i = 0; !why && i < finding.n_parts; i++) {
 		const struct part part = finding.parts[i];
 
-		why = part_look(&finding, &part, read, data);
+		why = part_look(&finding, &part);
 	}
 	return why || returns->n > 0 ? why : g_strdup("never returns");
 }

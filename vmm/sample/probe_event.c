@@ -170,7 +170,8 @@ void probe_event_returned(struct guest_breakpoint *breakpoint, unsigned vcpu, co
 	struct firing firing = {.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = 2};
 
 	/* Without an entry: the call began before the recording, or another function has jumped to this one's end. */
-	if (!cpu->recording || !probe_returns_leave(probe->returns, guest_gprs_stack(gprs), &firing.values[1]))
+	if (!cpu->recording || !probe_returns_leave(probe->returns, guest_gprs_stack(gprs), &firing.values[1]) ||
+	    !probe_module_runs(probe, regs))
 		return;
 	task_cpu_note(&cpu->cpu, regs);
 	probe->spec.provider->hit(&probe->spec, probe->set->hub->guest, regs, gprs, firing.values);

@@ -110,9 +110,13 @@ static void remove_returns(struct probe *probe)
 static bool place_returns(struct probe *probe, uint64_t address, GError **error)
 {
 	struct probe_hub *hub = probe->set->hub;
+	struct session_modules *modules = probe->module ? session_modules_read(hub->session, NULL) : NULL;
 	struct function_returns returns;
+	const bool found =
+		probe_text_returns(hub->text, modules, hub->guest, probe->spec.name, address, &returns, error);
 
-	if (!probe_text_returns(hub->text, hub->guest, probe->spec.name, address, &returns, error))
+	session_modules_free(modules);
+	if (!found)
 		return false;
 	probe->returns = probe_returns_new(probe, &returns);
 	for (size_t i = 0; i < returns.n; i++) {

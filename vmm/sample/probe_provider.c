@@ -266,16 +266,6 @@ const char *probe_skip_kernel(const char *text)
 	return g_str_has_prefix(text, KERNEL_MODULE) ? text + strlen(KERNEL_MODULE) : text;
 }
 
-static bool return_parse(struct probe_spec *spec, const char *text, GError **error)
-{
-	text = probe_skip_kernel(text);
-	if (text[0] == '\0' || g_ascii_isdigit(text[0]) || strpbrk(text, "+:") || strlen(text) >= sizeof(spec->symbol))
-		return probe_syntax_error(spec, text, error);
-	g_strlcpy(spec->symbol, text, sizeof(spec->symbol));
-	g_snprintf(spec->name, sizeof(spec->name), "return:%s", text);
-	return true;
-}
-
 /* The result, if there is one. The time is the prober's. */
 static bool return_hit(const struct probe_spec *spec G_GNUC_UNUSED, struct guest *guest G_GNUC_UNUSED,
                        const struct guest_regs *regs G_GNUC_UNUSED, const struct guest_gprs *gprs, uint64_t *arguments)
@@ -298,6 +288,20 @@ static void set_function(struct probe_spec *spec, const char *text, size_t lengt
 	memcpy(spec->symbol, text, length);
 	for (size_t i = 0; i < module_length(spec->symbol); i++)
 		spec->symbol[i] = spec->symbol[i] == '-' ? '_' : spec->symbol[i];
+}
+
+static bool return_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	text = probe_skip_kernel(text);
+	const char *separator = strchr(text, PROBE_MODULE_SEPARATOR), *name = separator ? separator + 1 : text;
+	const size_t length = strlen(text);
+
+	if (separator == text || name[0] == '\0' || strchr(name, PROBE_MODULE_SEPARATOR) || strchr(text, '+') ||
+	    (!separator && g_ascii_isdigit(text[0])) || length >= sizeof(spec->symbol))
+		return probe_syntax_error(spec, text, error);
+	set_function(spec, text, length);
+	g_snprintf(spec->name, sizeof(spec->name), "return:%s", spec->symbol);
+	return true;
 }
 
 /* Where the instructions of a module begin is not known, so its functions have no offsets. */
@@ -503,7 +507,7 @@ static const struct probe_provider syscall_returns = {
 	.hit = syscall_return_hit};
 static const struct probe_provider function_returns = {
 	.name = "return",
-	.syntax = "return:NAME",
+	.syntax = "return:NAME or return:MODULE:NAME",
 	.summary = "a function of the guest's kernel returns: the result, and the nanoseconds since it was entered",
 	.trigger = PROBE_BY_BREAKPOINT,
 	.returns = true,

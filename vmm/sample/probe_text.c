@@ -243,8 +243,18 @@ static const char *why_not_mapped(const struct probe_text *text, struct guest *g
 
 struct code_source {
 	const struct probe_text *text;
+	struct session_modules *modules;
 	struct guest *guest;
 };
+
+static const struct symbol *find_symbol(void *data, uint64_t address)
+{
+	const struct code_source *source = data;
+
+	if (find_segment(source->text, address))
+		return source->text->symtab ? symtab_find(source->text->symtab, address) : NULL;
+	return source->modules ? session_modules_symbol(source->modules, address) : NULL;
+}
 
 static bool read_function(void *data, uint64_t from, uint8_t *code, size_t n)
 {
@@ -255,12 +265,12 @@ static bool read_function(void *data, uint64_t from, uint8_t *code, size_t n)
 	return lookup.mapped != MAPPED_DATA && read_code(source->text, &lookup);
 }
 
-bool probe_text_returns(const struct probe_text *text, struct guest *guest, const char *what, uint64_t address,
-                        struct function_returns *returns, GError **error)
+bool probe_text_returns(const struct probe_text *text, struct session_modules *modules, struct guest *guest,
+                        const char *what, uint64_t address, struct function_returns *returns, GError **error)
 {
-	struct code_source source = {text, guest};
-	g_autofree char *why =
-		function_returns_find(guest->processor, text->symtab, address, read_function, &source, returns);
+	struct code_source source = {text, modules, guest};
+	const struct function_code code = {.find = find_symbol, .read = read_function, .data = &source};
+	g_autofree char *why = function_returns_find(guest->processor, address, &code, returns);
 
 	if (why)
 		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,

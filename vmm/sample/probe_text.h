@@ -6,6 +6,7 @@
 #include "guest/function_returns.h"
 #include "guest/guest.h"
 #include "lib/symbol/symtab.h"
+#include "sample/session_modules.h"
 
 /* Of an image, of which nothing is kept. */
 struct probe_text;
@@ -30,11 +31,11 @@ bool probe_text_check(const struct probe_text *text, struct guest *guest, const 
 uint64_t probe_text_patch(const struct probe_text *text, uint64_t address);
 
 /*
- * Where the function that begins at `address` returns, by its code as the guest has it now. `text` has symbols. Error:
- * PROBE_ERROR_UNSUPPORTED.
+ * Where the function that begins at `address` returns, by its code as the guest has it now; it is in the kernel's
+ * image, of which `text` has symbols, or in one of the modules. modules NULL: none. Error: PROBE_ERROR_UNSUPPORTED.
  */
-bool probe_text_returns(const struct probe_text *text, struct guest *guest, const char *what, uint64_t address,
-                        struct function_returns *returns, GError **error);
+bool probe_text_returns(const struct probe_text *text, struct session_modules *modules, struct guest *guest,
+                        const char *what, uint64_t address, struct function_returns *returns, GError **error);
 
 /*
  * Whether the byte at the address that probe_text_patch has named may be replaced: it belongs to a function of the

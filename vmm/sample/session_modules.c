@@ -58,13 +58,26 @@ const struct symtab *session_modules_symtab(struct session_modules *modules, uns
 	return modules->symtabs[i];
 }
 
-bool session_modules_find(struct session_modules *modules, uint64_t address, struct module_place *place)
+static const struct symbol *find_symbol(struct session_modules *modules, const struct module_range *range,
+                                        uint64_t address)
 {
-	const struct module_range *range = module_table_find(&modules->table, address);
 	const struct symtab *symtab = range ? session_modules_symtab(modules, range->module) : NULL;
 	const struct symbol *symbol = symtab ? symtab_find(symtab, address) : NULL;
 
-	if (!symbol || symbol->address < range->start)
+	return symbol && symbol->address >= range->start ? symbol : NULL;
+}
+
+const struct symbol *session_modules_symbol(struct session_modules *modules, uint64_t address)
+{
+	return find_symbol(modules, module_table_find(&modules->table, address), address);
+}
+
+bool session_modules_find(struct session_modules *modules, uint64_t address, struct module_place *place)
+{
+	const struct module_range *range = module_table_find(&modules->table, address);
+	const struct symbol *symbol = find_symbol(modules, range, address);
+
+	if (!symbol)
 		return false;
 	const struct module *module = &modules->table.modules[range->module];
 

@@ -25,6 +25,9 @@ struct module_place {
 /* Finds what is at `address` in the guest. False: not in a module, or in one without symbols in the kernel. */
 bool session_modules_find(struct session_modules *modules, uint64_t address, struct module_place *place);
 
+/* The symbol that has this address, as long as the modules; NULL, too. */
+const struct symbol *session_modules_symbol(struct session_modules *modules, uint64_t address);
+
 /* For the functions of a module by name. They live as long as the modules; NULL behind the last module. */
 const struct module *session_modules_get(const struct session_modules *modules, unsigned i);
 /* NULL: the guest's kernel keeps none of this module, or it has no code. */
