@@ -167,8 +167,7 @@ static void kernel_read(struct sampling *sampling)
 	kernel->symtab = symtab_load(kernel->image, NULL);
 	if (kernel->symtab)
 		symtab_keep_code(kernel->symtab);
-	image_give_symbols(kernel->image, -1);
-	image_rest(kernel->image);
+	image_forget(kernel->image);
 }
 
 static bool interval_begin(struct sampling *sampling, GError **error)
@@ -343,7 +342,7 @@ static bool engine_begin(struct sampling *sampling, GError **error)
 	struct attach_engine_options options = {
 		.connect = sampling->config->connect,
 		.no_monitor = !sampling->config->monitor,
-		.no_events = !sampling->config->monitor,
+		.lean = true,
 	};
 	const char *domain;
 	json_t *status;

@@ -65,8 +65,8 @@ static GPtrArray *guest_arguments(const struct attach_engine_options *options, c
 	engine_argument_add(arguments, "--kernel", options->kernel);
 	if (options->no_monitor)
 		g_ptr_array_add(arguments, g_strdup("--no-monitor"));
-	if (options->no_events)
-		g_ptr_array_add(arguments, g_strdup("--no-events"));
+	if (options->lean)
+		g_ptr_array_add(arguments, g_strdup("--lean"));
 	if (options->verbose)
 		g_ptr_array_add(arguments, g_strdup("--verbose"));
 	if (domain)

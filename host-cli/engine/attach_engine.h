@@ -24,7 +24,7 @@ struct attach_engine_options {
 	char *dump;   /* a file instead of a guest; only where a command offers it */
 	uint64_t pid; /* 0: not given */
 	gboolean no_monitor, verbose;
-	gboolean no_events; /* libvirt is left as soon as KVM shows the guest; with no_monitor */
+	gboolean lean; /* what only other clients would need is given up: libvirt, the kernel's image */
 };
 
 extern const struct option_row attach_guest_option_rows[];  /* those that say which guest */

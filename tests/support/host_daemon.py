@@ -173,8 +173,9 @@ address = {self.metrics if harness.built_with("libmicrohttpd") else "off"}
         return self.only_guest()
 
     def memory_mib(self, daemon):
-        """Of a guest, by the process; what is shared counts in proportion."""
-        of_a_guest = (pid for pid, kind in daemon_cost.kinds(daemon.pid).items() if kind in daemon_cost.OF_A_GUEST)
+        """Of a guest, by the process; what is shared counts in proportion. None keeps a copy of the guest's kernel."""
+        of_a_guest = [pid for pid, kind in daemon_cost.kinds(daemon.pid).items() if kind in daemon_cost.OF_A_GUEST]
+        self.assertEqual([daemon_cost.sealed_kib(pid) for pid in of_a_guest], [0] * len(of_a_guest))
         return sum(daemon_cost.memory_kib(pid)[0] for pid in of_a_guest) / 1024
 
     def check_memory(self, daemon):

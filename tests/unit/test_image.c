@@ -126,6 +126,40 @@ START_TEST(test_elf)
 }
 END_TEST
 
+/* What is known of a kernel whose contents are not kept. */
+START_TEST(test_forgotten)
+{
+	g_autoptr(GByteArray) file = build_kernel();
+	struct image *image = open_bytes(file, NULL);
+	uint64_t before = 0, address = 0;
+	size_t n;
+
+	ck_assert_ptr_nonnull(image);
+	const bool has_address = image_build_id_address(image, &before);
+
+	for (unsigned times = 0; times < 2; times++)
+		image_forget(image);
+	ck_assert_str_eq(image_path(image), "test-kernel");
+	ck_assert_str_eq(image_release(image), "6.1.0-50-cloud-amd64");
+	ck_assert_mem_eq(image_build_id(image, &n), BUILD_ID, sizeof(BUILD_ID));
+	ck_assert_int_eq(image_build_id_address(image, &address), has_address);
+	ck_assert_uint_eq(address, before);
+	const struct image_segment *segments = image_segments(image, &n);
+
+	ck_assert_uint_eq(n, 3);
+	ck_assert_uint_eq(segments[0].gva, TEXT_GVA);
+	ck_assert_uint_eq(segments[2].memory_bytes, 0x3000);
+	ck_assert(image_is_linux(image));
+	ck_assert_ptr_null(image_section(image, ".rodata", &n, &address));
+	ck_assert_ptr_null(image_at(image, TEXT_GVA + 1, &n));
+	ck_assert_ptr_null(image_frame_header(image, &n, &address));
+	ck_assert(!image_code_address(image, 0, &address));
+	(void)image_bytes(image, &n);
+	ck_assert_uint_eq(n, 0);
+	image_free(image);
+}
+END_TEST
+
 START_TEST(test_pvh_entry_of_4_bytes)
 {
 	struct image_start start;
@@ -480,6 +514,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, test_elf);
+	tcase_add_test(tcase, test_forgotten);
 	tcase_add_test(tcase, test_pvh_entry_of_4_bytes);
 	tcase_add_test(tcase, test_elf_refused);
 	tcase_add_test(tcase, test_architectures);

@@ -22,24 +22,6 @@ bool kernel_find_none(const char *what, GError **error)
 
 /* ---- an image that was given ---- */
 
-/* Where the image's build-id is in the guest; false when it is in no segment. */
-static bool build_id_address(const struct image *image, gva_t *address)
-{
-	size_t n, id_bytes, file_bytes;
-	const struct image_segment *segments = image_segments(image, &n);
-	const uint8_t *id = image_build_id(image, &id_bytes);
-
-	for (size_t i = 0; id && i < n; i++) {
-		uint64_t offset = (uint64_t)(id - image_bytes(image, &file_bytes));
-
-		if (offset < segments[i].file_offset || offset - segments[i].file_offset >= segments[i].file_bytes)
-			continue;
-		*address = (gva_t){segments[i].gva + (offset - segments[i].file_offset)};
-		return true;
-	}
-	return false;
-}
-
 static bool build_id_check(struct page_walk *walk, const struct image *image, uint64_t slide, GError **error)
 {
 	uint8_t there[IMAGE_BUILD_ID_BYTES_MAX];
@@ -47,7 +29,7 @@ static bool build_id_check(struct page_walk *walk, const struct image *image, ui
 	const uint8_t *id = image_build_id(image, &n);
 	gva_t address;
 
-	if (!build_id_address(image, &address)) {
+	if (!image_build_id_address(image, &address.value)) {
 		g_set_error(
 			error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER,
 			"cannot tell whether the guest runs %s: it has no build-id in memory; link it with --build-id",
@@ -133,16 +115,15 @@ bool kernel_find_again(struct guest *guest, const struct hmp_registers *register
 	size_t n = registers->long_mode ? kernel_arch_walks(guest, registers, walks) : 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (build_id_check(&walks[i], found->image, image_slide(found->image), NULL))
+		if (build_id_check(&walks[i], found->image, 0, NULL))
 			return true;
 	return false;
 }
 
 void kernel_found_clear(struct kernel_found *found)
 {
-	if (found->image) {
-		image_free(found->image);
+	if (found->image && found->fd >= 0)
 		close(found->fd);
-	}
+	image_free(found->image);
 	*found = (struct kernel_found){0};
 }

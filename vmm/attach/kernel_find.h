@@ -23,7 +23,7 @@ enum kernel_find_error {
 /* All zero: not found. */
 struct kernel_found {
 	struct image *image; /* with the addresses of the guest */
-	int fd;              /* its file */
+	int fd;              /* its file; -1: the image has no contents any more */
 };
 
 /*

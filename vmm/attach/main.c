@@ -47,7 +47,7 @@ static struct qemu_guest *make_guest(const struct attach_options *options, struc
 		.asker = asker,
 		.pid = options->pid,
 		.no_monitor = options->no_monitor,
-		.no_events = options->no_events,
+		.lean = options->lean,
 		.kernel_path = options->kernel_path,
 		.duration_s = options->duration_s,
 	};

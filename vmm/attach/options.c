@@ -36,8 +36,6 @@ static bool check(const struct attach_options *options, GError **error)
 		return usage(error, "--qmp goes with --pid; a domain's monitor is libvirt's");
 	if (options->no_monitor && options->qmp_path)
 		return usage(error, "--no-monitor goes without --qmp");
-	if (options->no_events && !(options->domain && options->no_monitor))
-		return usage(error, "--no-events goes with a DOMAIN and --no-monitor");
 	if (!isfinite(options->duration_s) || options->duration_s < 0 || options->duration_s > VPROF_DURATION_S_MAX)
 		return usage(error, "--duration: expected 0 to 4000000 seconds");
 	return true;
@@ -45,7 +43,7 @@ static bool check(const struct attach_options *options, GError **error)
 
 bool options_parse(int *argc, char ***argv, struct attach_options *options, GError **error)
 {
-	gboolean paused = FALSE, list = FALSE, follow = FALSE, no_monitor = FALSE, no_events = FALSE, probe = FALSE,
+	gboolean paused = FALSE, list = FALSE, follow = FALSE, no_monitor = FALSE, lean = FALSE, probe = FALSE,
 		 version = FALSE, verbose = FALSE;
 
 	g_autofree char *sandbox = NULL;
@@ -57,8 +55,8 @@ bool options_parse(int *argc, char ***argv, struct attach_options *options, GErr
 		{"qmp", 0, 0, G_OPTION_ARG_FILENAME, &options->qmp_path, "Its QMP socket", "PATH"},
 		{"no-monitor", 0, 0, G_OPTION_ARG_NONE, &no_monitor,
 	         "Send a domain's QEMU no commands, even if less is known then", NULL},
-		{"no-events", 0, 0, G_OPTION_ARG_NONE, &no_events,
-	         "With --no-monitor: leave libvirt as soon as KVM shows the guest", NULL},
+		{"lean", 0, 0, G_OPTION_ARG_NONE, &lean,
+	         "For one client: give up libvirt and the kernel's image once they are used", NULL},
 		{"dump", 0, 0, G_OPTION_ARG_FILENAME, &options->dump,
 	         "Instead of a guest that runs: its memory in a file, of `virsh dump --memory-only`", "FILE"},
 		{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &options->kernel_path,
@@ -94,7 +92,7 @@ bool options_parse(int *argc, char ***argv, struct attach_options *options, GErr
 	options->list = list;
 	options->follow = follow;
 	options->no_monitor = no_monitor;
-	options->no_events = no_events;
+	options->lean = lean;
 	options->probe = probe;
 	options->version = version;
 	options->verbose = verbose;

@@ -16,7 +16,7 @@ struct attach_options {
 	int client_fd; /* -1: none */
 	double duration_s;
 	bool sandbox; /* on, unless it is switched off */
-	bool paused, no_monitor, no_events, list, follow, probe, version, verbose;
+	bool paused, no_monitor, lean, list, follow, probe, version, verbose;
 };
 
 bool options_parse(int *argc, char ***argv, struct attach_options *options, GError **error);

@@ -50,6 +50,8 @@ struct qemu_guest {
 	bool kernel_sought;         /* [M] it is not there yet, or may be another since a reset */
 	bool kernel_early;          /* [M] there was none yet when the guest was first looked at */
 	unsigned kernel_tries;      /* [M] of the search */
+	unsigned kernel_uses;       /* [M] of the image, those of enum guest_kernel_use */
+	bool lean;                  /* [I] the image is of no use after them */
 	bool scanned; /* [M] only a scan has found the page tables of the kernel, which these registers have */
 	struct guest_regs scanned_regs;
 	char *kernel_path; /* [I] given by the user; NULL */
@@ -101,6 +103,7 @@ bool qemu_guest_runs(const struct qemu_guest *guest);
  */
 void qemu_kernel_look(struct qemu_guest *qemu);
 void qemu_kernel_follow(struct qemu_guest *qemu);
+void qemu_kernel_used(struct guest *guest, enum guest_kernel_use use);
 /*
  * The registers of all vCPUs, and last the page tables that a scan has found; returns how many. Without a view, by the
  * monitor, which has all of them. Main thread.

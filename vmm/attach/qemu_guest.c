@@ -75,6 +75,7 @@ static const struct guest_ops qemu_ops = {
 	.console_input = guest_console_input,
 	.vcpu_time = qemu_clocks_read,
 	.vcpus_look = guest_vcpus_look,
+	.kernel_used = qemu_kernel_used,
 };
 
 /* ---- finding the process ---- */
@@ -354,13 +355,14 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 	qemu->pidfd = qemu->kernel_file = -1;
 	qemu->kernel_path = g_strdup(config->kernel_path);
 	qemu->duration_s = config->duration_s;
+	qemu->lean = config->lean;
 	if (!attach(qemu, config, error)) {
 		qemu_guest_free(qemu);
 		return NULL;
 	}
 	qemu->guest.process = qemu->pid;
 	learn(qemu);
-	if (config->no_events && qemu->domain && qemu->view && !qemu->monitor)
+	if (config->lean && qemu->domain && qemu->view && !qemu->monitor)
 		leave_libvirt(qemu);
 	return qemu;
 }

@@ -14,7 +14,11 @@ struct qemu_guest_config {
 	struct asker *asker; /* of a domain, or of the monitor of `pid`; taken. NULL: without a domain or a monitor */
 	pid_t pid;           /* 0: the asker's domain */
 	bool no_monitor;     /* the domain's is left alone */
-	bool no_events; /* libvirt is left where KVM tells a reset, a pause and the end, too: later, in fewer words */
+	/*
+	 * For one client that samples for long: without the monitor, libvirt is left where KVM tells a reset, a pause
+	 * and the end, too, later and in fewer words; of the kernel no copy is kept that only other clients would need.
+	 */
+	bool lean;
 	const char *kernel_path; /* NULL: what the guest's memory holds */
 	double duration_s;       /* ends the profile after this time; 0: never */
 };

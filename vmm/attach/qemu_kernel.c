@@ -19,10 +19,23 @@ static void kernel_set(struct qemu_guest *qemu, struct kernel_found *found)
 	qemu->kernel = *found;
 	guest->kernel_image = found->image;
 	guest->kernel_fd = found->fd;
+	qemu->kernel_uses = 0;
 	g_free(guest->build_id);
 	guest->build_id = image_build_id_text(found->image);
 	g_free(guest->release);
 	guest->release = g_strdup(image_release(found->image));
+}
+
+void qemu_kernel_used(struct guest *guest, enum guest_kernel_use use)
+{
+	struct qemu_guest *qemu = (struct qemu_guest *)guest;
+
+	qemu->kernel_uses |= use;
+	if (!qemu->lean || qemu->kernel_uses != (GUEST_KERNEL_LOADED | GUEST_KERNEL_GIVEN) || guest->kernel_fd < 0)
+		return;
+	image_forget(guest->kernel_image);
+	close(guest->kernel_fd);
+	guest->kernel_fd = qemu->kernel.fd = -1;
 }
 
 /*

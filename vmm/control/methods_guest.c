@@ -67,7 +67,7 @@ static json_t *kernel_image_json(const char *path, uint64_t slide)
 
 static json_t *method_kernel_image(struct control_call *call, GError **error)
 {
-	const struct guest *guest = call->server->guest;
+	struct guest *guest = call->server->guest;
 	struct image *image = guest->kernel_image;
 
 	if (guest->kernel_unpacked > 0) {
@@ -80,10 +80,17 @@ static json_t *method_kernel_image(struct control_call *call, GError **error)
 		                              : "the kernel is a file that was given to the engine");
 		return NULL;
 	}
+	if (guest->kernel_fd < 0) {
+		g_set_error_literal(error, CONTROL_ERROR, CONTROL_ERROR_UNSUPPORTED,
+		                    "the engine has given the kernel to its client, and keeps no copy (--lean)");
+		return NULL;
+	}
 	call->fds[call->n_fds++] = fcntl(guest->kernel_fd, F_DUPFD_CLOEXEC, 0);
 	call->fds[call->n_fds] = image_take_symbols(image);
 	call->n_fds += call->fds[call->n_fds] >= 0;
 	call->owns_fds = true;
+	if (guest->ops->kernel_used)
+		guest->ops->kernel_used(guest, GUEST_KERNEL_GIVEN);
 	return kernel_image_json(image_path(image), image_slide(image));
 }
 

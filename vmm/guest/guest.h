@@ -137,6 +137,11 @@ struct guest_vcpu {
 
 enum guest_state { GUEST_CREATED, GUEST_RUNNING, GUEST_ENDED };
 
+enum guest_kernel_use {
+	GUEST_KERNEL_LOADED = 1, /* into the tables that samples need */
+	GUEST_KERNEL_GIVEN = 2,  /* to a client */
+};
+
 struct guest_ops {
 	/* Starts the vCPUs. GUEST_CREATED only. */
 	bool (*start)(struct guest *guest, GError **error);
@@ -162,6 +167,8 @@ struct guest_ops {
 	 * is known of any.
 	 */
 	void (*vcpus_look)(struct guest *guest, void (*look)(void *data, const struct guest_vcpu *vcpu), void *data);
+	/* The guest's kernel_image has been put to one of its uses. Main thread. NULL: nothing comes of it. */
+	void (*kernel_used)(struct guest *guest, enum guest_kernel_use use);
 };
 
 /* [I] immutable after the guest is made, [M] main thread only. */
@@ -193,7 +200,8 @@ struct guest {
 	const struct counter_route *const *routes;
 	/*
 	 * [M] The kernel of a guest that was already running, at its addresses in the guest, and a descriptor of its
-	 * bytes; NULL while it is unknown. kernel_path has the kernel that a guest of ours boots.
+	 * bytes; NULL while it is unknown; without contents, and -1, once a lean engine has used them. kernel_path has
+	 * the kernel that a guest of ours boots.
 	 */
 	struct image *kernel_image;
 	int kernel_fd;

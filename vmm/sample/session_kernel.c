@@ -115,10 +115,13 @@ static void layout_prepare(struct session_kernel *kernel, const struct image *im
 }
 
 /* What was needed to load tables from the image is many times as large as they are, and not needed again soon. */
-static void memory_return(const struct guest *guest)
+static void memory_return(struct guest *guest)
 {
-	if (guest->kernel_image)
+	if (guest->kernel_image) {
 		image_rest(guest->kernel_image);
+		if (guest->ops->kernel_used)
+			guest->ops->kernel_used(guest, GUEST_KERNEL_LOADED);
+	}
 	malloc_trim(0);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "lib/symbol/image.h"
 
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -43,24 +44,49 @@ char *image_release_from(struct span text)
 	return g_strndup((const char *)text.data, n);
 }
 
+static void file_close(int *file)
+{
+	if (*file >= 0)
+		close(*file);
+	*file = -1;
+}
+
+static void contents_clear(struct image *image)
+{
+	g_clear_pointer(&image->sections, g_free);
+	g_clear_pointer(&image->holes, g_array_unref);
+	g_clear_pointer(&image->elf, g_bytes_unref);
+	g_clear_pointer(&image->file, g_bytes_unref);
+	file_close(&image->sealed);
+	file_close(&image->unpacked);
+	file_close(&image->source);
+	image_give_symbols(image, -1);
+}
+
 void image_free(struct image *image)
 {
 	if (!image)
 		return;
+	contents_clear(image);
 	g_free(image->path);
 	g_free(image->release);
-	g_free(image->sections);
-	g_clear_pointer(&image->holes, g_array_unref);
-	g_clear_pointer(&image->elf, g_bytes_unref);
-	g_clear_pointer(&image->file, g_bytes_unref);
-	if (image->sealed >= 0)
-		close(image->sealed);
-	if (image->unpacked >= 0)
-		close(image->unpacked);
-	if (image->source >= 0)
-		close(image->source);
-	image_give_symbols(image, -1);
 	g_free(image);
+}
+
+void image_forget(struct image *image)
+{
+	const struct span none = {NULL, 0};
+
+	if (image->bytes.n == 0)
+		return;
+	(void)image_build_id_address(image, &image->build_id_gva);
+	if (image->build_id.n > 0)
+		image->build_id.data = memcpy(image->build_id_copy, image->build_id.data, image->build_id.n);
+	contents_clear(image);
+	image->n_sections = 0;
+	image->bytes = image->setup_header = image->frame_header = image->section_names = none;
+	for (size_t i = 0; i < image->n_segments; i++)
+		image->segments[i].file_bytes = 0;
 }
 
 /* The mapping of a sealed file begins at a page; its pages stay in the file. */
@@ -192,6 +218,20 @@ const uint8_t *image_build_id(const struct image *image, size_t *bytes)
 char *image_build_id_text(const struct image *image)
 {
 	return image->build_id.n > 0 ? hex_encode(image->build_id.data, image->build_id.n) : NULL;
+}
+
+bool image_build_id_address(const struct image *image, uint64_t *gva)
+{
+	const uint64_t offset = (uint64_t)(image->build_id.data - image->bytes.data);
+
+	*gva = image->build_id_gva;
+	for (size_t i = 0; *gva == 0 && image->build_id.n > 0 && i < image->n_segments; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		if (offset - segment->file_offset < segment->file_bytes)
+			*gva = segment->gva + (offset - segment->file_offset);
+	}
+	return *gva != 0;
 }
 
 const uint8_t *image_setup_header(const struct image *image, size_t *bytes)

@@ -76,6 +76,11 @@ void image_find_holes(struct image *image, int fd);
 void image_free(struct image *image);
 /* Gives back the memory that mapped contents take; what is used of them again is there again. */
 void image_rest(const struct image *image);
+/*
+ * Gives back all memory that the contents take: there are none from now on, as in a file of which only path, release,
+ * build-id and the addresses of segments are known.
+ */
+void image_forget(struct image *image);
 
 /* Whether all of these bytes, of what image_section or image_at returned, are known. */
 bool image_has(const struct image *image, const uint8_t *bytes, size_t n);
@@ -122,6 +127,8 @@ const char *image_release(const struct image *image);
 const uint8_t *image_build_id(const struct image *image, size_t *bytes);
 /* The same in hexadecimal, which the caller frees (g_free). */
 char *image_build_id_text(const struct image *image);
+/* Where the build-id is in memory; false: in no segment. */
+bool image_build_id_address(const struct image *image, uint64_t *gva);
 /* The setup header of a bzImage, from offset 0x1f1 (struct setup_header); NULL for a plain ELF. */
 const uint8_t *image_setup_header(const struct image *image, size_t *bytes);
 

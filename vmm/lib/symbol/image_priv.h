@@ -38,6 +38,8 @@ struct image {
 	bool has_pvh_entry;
 	uint32_t pvh_entry;
 	struct span build_id;
+	uint64_t build_id_gva; /* of one without contents; 0: in no segment */
+	uint8_t build_id_copy[IMAGE_BUILD_ID_BYTES_MAX];
 	uint64_t frame_header_gva; /* PT_GNU_EH_FRAME */
 	struct span frame_header;
 	GArray *holes; /* struct image_hole, by offset; NULL: all bytes are known */
