@@ -8,7 +8,7 @@
 
 #define LOOK_MS 1000                           /* between two looks at the spool */
 #define COUNT_US (5 * (int64_t)G_USEC_PER_SEC) /* between two lists of it while it waits */
-#define PASS_US (60 * (int64_t)G_USEC_PER_SEC) /* for a pass */
+#define PASS_US (10 * (int64_t)G_USEC_PER_SEC) /* for a pass: then what waits is counted again */
 
 struct sending {
 	const struct daemon_config *config;
@@ -79,8 +79,8 @@ static void sending_pass(struct sending *sending)
 	const unsigned done = sending->queue.sent + sending->queue.refused;
 	g_autoptr(GError) error = NULL;
 	uint64_t asked_s = 0;
-	const bool passed = sending_ready(sending, &error) &&
-	                    push_queue_pass(&sending->queue, g_get_monotonic_time() + PASS_US, &asked_s, &error);
+	const bool passed =
+		sending_ready(sending, &error) && push_queue_pass(&sending->queue, INT64_MAX, &asked_s, &error);
 
 	if (passed || sending->queue.sent + sending->queue.refused > done)
 		sending->wait_us = 0;
@@ -101,7 +101,7 @@ static void sending_pass(struct sending *sending)
 /* A spool that waits for long has many files, and one that is empty is the rule. */
 static void sending_look(struct sending *sending)
 {
-	const bool due = sending->why && g_get_monotonic_time() >= sending->next_us;
+	const bool due = sending->queue.more || (sending->why && g_get_monotonic_time() >= sending->next_us);
 
 	if (!due && !push_spool_changed(sending->queue.spool, sending->listed_us))
 		return;
@@ -120,7 +120,7 @@ int daemon_send(int fd, void *data)
 	g_autoptr(GError) error = NULL;
 	struct sending sending = {
 		.config = config,
-		.queue = {.format = push_api_format(config->api)},
+		.queue = {.format = push_api_format(config->api), .pass_us = PASS_US},
 	};
 
 	sending.queue.spool = push_spool_open(config->spool, &error);

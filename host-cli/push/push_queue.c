@@ -4,8 +4,20 @@
 #include "ui/message.h"
 
 #define REQUEST_MS_MAX 30000
+#define FILES_OF_THREAD 8u
 #define WAIT_FIRST_US (G_USEC_PER_SEC / 4)
 #define WAIT_MAX_US (30 * G_USEC_PER_SEC)
+
+/* One pass; what follows the lock, and the counts of the queue, are read and written under it. */
+struct pass {
+	struct push_queue *queue;
+	GPtrArray *names;
+	int64_t deadline_us, until_us;
+	GMutex lock;
+	guint next;
+	uint64_t asked_s;
+	GError *error; /* why the remaining files have to wait; NULL */
+};
 
 /* Whether the server will never accept the profile. */
 static bool is_final(const GError *why)
@@ -14,64 +26,152 @@ static bool is_final(const GError *why)
 	       g_error_matches(why, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_TOO_OLD);
 }
 
-/* False: it has to wait. */
-static bool profile_send(struct push_queue *queue, const struct push_profile *profile, int64_t deadline_us,
-                         uint64_t *asked_s, GError **error)
+/* What became of it; `why` is taken. False: it has to wait. */
+static bool profile_count(struct pass *pass, const struct push_profile *profile, uint64_t asked_s, GError *why)
 {
-	const int64_t left_ms = (deadline_us - g_get_monotonic_time()) / 1000;
-	g_autoptr(GError) why = NULL;
+	struct push_queue *queue = pass->queue;
 
-	if (push_sender_send(queue->sender, profile, CLAMP(left_ms, 1, REQUEST_MS_MAX), asked_s, &why)) {
+	if (!why) {
 		queue->sent++;
 		queue->bytes += g_bytes_get_size(profile->bytes);
 		return true;
 	}
-	if (!is_final(why)) {
-		g_propagate_error(error, g_steal_pointer(&why));
-		return false;
+	if (is_final(why)) {
+		say("%s; %s is discarded", why->message, profile->name);
+		queue->refused++;
+		if (g_error_matches(why, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_TOO_OLD))
+			queue->too_old++;
+		g_error_free(why);
+		return true;
 	}
-	say("%s; %s is discarded", why->message, profile->name);
-	queue->refused++;
-	if (g_error_matches(why, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_TOO_OLD))
-		queue->too_old++;
-	return true;
+	pass->asked_s = MAX(pass->asked_s, asked_s);
+	if (pass->error)
+		g_error_free(why);
+	else
+		pass->error = why;
+	return false;
 }
 
-/* False: the remaining files have to wait as well. */
-static bool file_send(struct push_queue *queue, const char *name, int64_t deadline_us, uint64_t *asked_s,
-                      GError **error)
+/* False: it has to wait. */
+static bool profile_send(struct pass *pass, struct push_sender *sender, const struct push_profile *profile)
+{
+	const int64_t left_ms = (pass->deadline_us - g_get_monotonic_time()) / 1000;
+	uint64_t asked_s = 0;
+	GError *why = NULL;
+
+	push_sender_send(sender, profile, CLAMP(left_ms, 1, REQUEST_MS_MAX), &asked_s, &why);
+	g_mutex_lock(&pass->lock);
+	const bool done = profile_count(pass, profile, asked_s, why);
+
+	g_mutex_unlock(&pass->lock);
+	return done;
+}
+
+/* What is no profile, or one for another server, stays. */
+static bool file_read(struct pass *pass, const char *name, struct push_profile *profile)
+{
+	struct push_queue *queue = pass->queue;
+	g_autoptr(GError) why = NULL;
+	const bool read = push_spool_read(queue->spool, name, profile, &why);
+
+	if (read && profile->format == queue->format)
+		return true;
+	g_mutex_lock(&pass->lock);
+	queue->other += read;
+	if (!read && push_spool_complain(queue->spool, name))
+		warn("%s; it is skipped", why->message);
+	g_mutex_unlock(&pass->lock);
+	if (read)
+		push_profile_clear(profile);
+	return false;
+}
+
+static void file_send(struct pass *pass, struct push_sender *sender, const char *name)
 {
 	struct push_profile profile;
-	g_autoptr(GError) why = NULL;
-	bool done;
 
-	if (!push_spool_read(queue->spool, name, &profile, &why)) {
-		if (push_spool_complain(queue->spool, name))
-			warn("%s; it is skipped", why->message);
-		return true;
-	}
-	if (profile.format != queue->format) {
-		queue->other++;
-		push_profile_clear(&profile);
-		return true;
-	}
-	done = profile_send(queue, &profile, deadline_us, asked_s, error);
+	if (!file_read(pass, name, &profile))
+		return;
+	if (profile_send(pass, sender, &profile))
+		push_spool_remove(pass->queue->spool, name);
 	push_profile_clear(&profile);
-	if (done)
-		push_spool_remove(queue->spool, name);
-	return done;
+}
+
+/* NULL: there is none, or it is not for this pass. */
+static const char *next_name(struct pass *pass)
+{
+	const char *name = NULL;
+
+	g_mutex_lock(&pass->lock);
+	const bool goes_on = !pass->error && pass->next < pass->names->len;
+
+	if (goes_on && g_get_monotonic_time() >= pass->until_us)
+		pass->queue->more = true;
+	else if (goes_on)
+		name = g_ptr_array_index(pass->names, pass->next++);
+	g_mutex_unlock(&pass->lock);
+	return name;
+}
+
+static void send_files(struct pass *pass, struct push_sender *sender)
+{
+	const char *name;
+
+	while ((name = next_name(pass)))
+		file_send(pass, sender, name);
+}
+
+static gpointer send_beside(gpointer data)
+{
+	struct pass *pass = data;
+	struct push_sender *sender = push_sender_another(pass->queue->sender);
+
+	send_files(pass, sender);
+	push_sender_free(sender);
+	return NULL;
+}
+
+/* On several threads where there are many. */
+static void send_all(struct pass *pass)
+{
+	GThread *threads[PUSH_QUEUE_REQUESTS - 1];
+	const guint n = MIN(pass->names->len / FILES_OF_THREAD, PUSH_QUEUE_REQUESTS - 1);
+
+	for (guint i = 0; i < n; i++)
+		threads[i] = g_thread_new("push", send_beside, pass);
+	send_files(pass, pass->queue->sender);
+	for (guint i = 0; i < n; i++)
+		g_thread_join(threads[i]);
 }
 
 bool push_queue_pass(struct push_queue *queue, int64_t deadline_us, uint64_t *asked_s, GError **error)
 {
-	g_autoptr(GPtrArray) names = push_spool_list(queue->spool);
+	const int64_t now_us = g_get_monotonic_time();
+	struct pass pass = {
+		.queue = queue,
+		.names = push_spool_list(queue->spool),
+		.deadline_us = deadline_us,
+		.until_us = queue->pass_us ? now_us + queue->pass_us : INT64_MAX,
+	};
+	const char *first;
 
 	queue->other = 0;
-	*asked_s = 0;
-	for (guint i = 0; i < names->len; i++)
-		if (!file_send(queue, g_ptr_array_index(names, i), deadline_us, asked_s, error))
-			return false;
-	return true;
+	queue->more = false;
+	g_mutex_init(&pass.lock);
+	/* A server that has failed is tried by one request. */
+	first = queue->failed ? next_name(&pass) : NULL;
+	if (first)
+		file_send(&pass, queue->sender, first);
+	if (!pass.error)
+		send_all(&pass);
+	g_mutex_clear(&pass.lock);
+	g_ptr_array_unref(pass.names);
+	*asked_s = pass.asked_s;
+	queue->failed = pass.error;
+	queue->more &= !pass.error;
+	if (pass.error)
+		g_propagate_error(error, pass.error);
+	return !pass.error;
 }
 
 /* Between half and all of the time, so that clients that failed together do not retry together. */

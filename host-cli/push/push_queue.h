@@ -9,21 +9,29 @@
 #include "push/push_sender.h"
 #include "push/push_spool.h"
 
+/* Requests that are under way at once when many files wait: some servers answer after half a second, when the profile
+ * is on their disk. */
+#define PUSH_QUEUE_REQUESTS 8u
+
 struct push_queue {
 	/* Set by the caller, and the caller's. */
 	struct push_spool *spool;
 	struct push_sender *sender;
 	enum push_format format; /* that the server takes */
+	int64_t pass_us;         /* from the begin of a pass until it begins no request any more; 0: for ever */
 	/* What became of the profiles until now. */
 	unsigned sent, refused, too_old; /* refused: the too old ones as well */
 	uint64_t bytes;                  /* sent */
-	unsigned other;                  /* of the last pass: in another format, which stay */
+	/* Of the last pass. */
+	unsigned other; /* in another format, which stay */
+	bool more;      /* it has ended by pass_us */
+	bool failed;    /* one had to wait */
 };
 
 /*
- * Sends all profiles, the oldest first, until one has to wait. Each request takes half a minute at most, and ends with
- * `deadline_us` (monotonic). *asked_s: the seconds until the server wants a retry; 0: not specified. False: the
- * remaining ones have to wait for the reason in *error; PUSH_SENDER_ERROR_LATER may pass.
+ * Sends all profiles, the oldest first, many of them some at once, until one has to wait. Each request takes half a
+ * minute at most, and ends with `deadline_us` (monotonic). *asked_s: the seconds until the server wants a retry; 0: not
+ * specified. False: the remaining ones have to wait for the reason in *error; PUSH_SENDER_ERROR_LATER may pass.
  */
 bool push_queue_pass(struct push_queue *queue, int64_t deadline_us, uint64_t *asked_s, GError **error);
 

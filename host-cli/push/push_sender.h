@@ -38,6 +38,8 @@ struct push_sender;
  * PUSH_SENDER_ERROR_URL; _UNAVAILABLE in a build without libcurl.
  */
 struct push_sender *push_sender_new(enum push_api api, const char *url, const char *const *headers, GError **error);
+/* Another one for the same server, so that two requests can be under way; the one that it is made of goes last. */
+struct push_sender *push_sender_another(const struct push_sender *sender);
 void push_sender_free(struct push_sender *sender);
 
 /*

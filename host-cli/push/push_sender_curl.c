@@ -46,6 +46,7 @@ struct push_sender {
 	enum push_api api;
 	CURL *curl;
 	struct curl_slist *headers;
+	bool borrows;    /* the headers, of another sender */
 	char *url;       /* with the API's path */
 	char *shown;     /* without credentials */
 	GString *answer; /* of the request under way */
@@ -150,12 +151,31 @@ struct push_sender *push_sender_new(enum push_api api, const char *url, const ch
 	return sender;
 }
 
+struct push_sender *push_sender_another(const struct push_sender *sender)
+{
+	struct push_sender *another = g_new0(struct push_sender, 1);
+
+	libcurl.curl_global_init(CURL_GLOBAL_DEFAULT);
+	*another = (struct push_sender){
+		.api = sender->api,
+		.curl = libcurl.curl_easy_init(),
+		.headers = sender->headers,
+		.borrows = true,
+		.url = g_strdup(sender->url),
+		.shown = g_strdup(sender->shown),
+		.answer = g_string_new(NULL),
+	};
+	options_set(another);
+	return another;
+}
+
 void push_sender_free(struct push_sender *sender)
 {
 	if (!sender)
 		return;
 	libcurl.curl_easy_cleanup(sender->curl);
-	libcurl.curl_slist_free_all(sender->headers);
+	if (!sender->borrows)
+		libcurl.curl_slist_free_all(sender->headers);
 	libcurl.curl_global_cleanup();
 	g_string_free(sender->answer, TRUE);
 	g_free(sender->url);

@@ -7,9 +7,11 @@ import gzip
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import threading
+import time
 import urllib.parse
 
 import harness
@@ -19,6 +21,7 @@ from harness import BIN, VPROF
 
 # START_NS and realtime-offset-ns of make_recordings.c; 100 samples, a millisecond apart
 START_S = 1700000000 + 5
+FILES = 40  # that wait in a spool
 
 
 class Server:
@@ -329,6 +332,30 @@ class Push(harness.ProgramTest):
             self.assertEqual([len(server.requests), len(self.left())], [0, 1])
         self.push(server.url, recording=None)
         self.assertEqual(len(server.requests), 1)
+
+    def test_many_files_at_once(self):
+        """By a server that takes its time, and fails once: what was under way then, and the rest, is sent in another pass."""
+        self.push(self.dead_server(), "--time-limit", "1s", status=1)
+        [file] = self.left()
+        for i in range(1, FILES):
+            shutil.copy(file, self.spool / f"{i:016x}-1.push")
+        lock, under_way, done, most = threading.Lock(), set(), [], []
+
+        def respond(handler):
+            handler.rfile.read(int(handler.headers["Content-Length"]))
+            with lock:
+                under_way.add(threading.get_ident())
+                most.append(len(under_way))
+            time.sleep(0.05)
+            with lock:
+                under_way.remove(threading.get_ident())
+                done.append(503 if len(done) == FILES // 2 else 200)
+                handler.send_response(done[-1])
+            handler.end_headers()
+        self.assertIn(f"sent {FILES} profiles", self.push(web_server.serve(self, respond), recording=None))
+        self.assertEqual((done.count(200), done.count(503), self.left()), (FILES, 1, []))
+        self.assertGreater(max(most), 1)
+        self.assertLessEqual(max(most), 8)
 
     def test_spool_is_limited(self):
         self.spool.mkdir()
