@@ -271,7 +271,7 @@ run_suite() {
 	add_architecture arm64
 	install_packages build test arm64
 	check "Formatting" check_format
-	check "Building release" build release -DBUILD_TESTING=ON
+	check "Building release" build release -DBUILD_TESTING=ON -DVPROF_PRECOMPILE=ON
 	measure_slowness
 	check "Building release with these limits" build release "-DVPROF_TEST_SLOWNESS=$slowness"
 	check "Building for arm64" build arm64 -DBUILD_TESTING=ON

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Which folder may include and link which, and other rules for the shape of the tree. One line for each breach."""
+import functools
 import os
 import pathlib
 import re
@@ -94,6 +95,10 @@ KNOWING = {
     "vmm/lib/record/arch.h": "which there are",
 }
 
+# Builds that precompile GLib's headers compile what uses them without an include.
+GLIB = re.compile(r"\b(?:(?:MIN|MAX|CLAMP)\(|(?:g_[a-z]\w*|G_[A-Z]\w*|G[A-Z][a-z]\w*|G[A-Z]+_(?:TO|FROM)_\w+|"
+                  r"g(?:boolean|u?char|s?size|u?int(?:8|16|32|64)?|u?long|float|double|(?:const)?pointer))\b)")
+GLIB_HEADER = re.compile(r"^\s*#\s*include\s*<(?:glib\.h|glib-unix\.h|glib/[^>]+)>", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 TARGETS = re.compile(r"vprof_library\(\w+[^)]*?\bDEPS\s+([^)]*)\)|target_link_libraries\(([^)]*)\)")
 
@@ -170,6 +175,26 @@ def guard(path):
     return "_".join(filter(None, ["vprof", *folders, path.stem, "h"])).upper()
 
 
+@functools.cache
+def has_glib(path):
+    """Whether it includes GLib's headers, itself or by others."""
+    text = (SOURCE / path).read_text()
+    if GLIB_HEADER.search(text):
+        return True
+    for name in INCLUDE.findall(text):
+        folders = (path.parent, *map(pathlib.Path, ("vmm", "host-cli", "include", "guest-agent", "tests", "tests/support")))
+        header = next((folder / name for folder in folders if (SOURCE / folder / name).exists()), None)
+        if header and header != path and has_glib(header):
+            return True
+    return False
+
+
+def glib_breaches(path):
+    code = "".join(found["code"] or " " for found in LEXEMES.finditer((SOURCE / path).read_text()))
+    if (word := GLIB.search(code)) and not has_glib(path):
+        yield f"{path}: uses {word[0]}, but does not include <glib.h>"
+
+
 def shape_breaches(path):
     text = (SOURCE / path).read_text()
     lines = text.count("\n")
@@ -195,6 +220,8 @@ def breaches():
             yield from link_breaches(path)
     for path in tracked("*.c", "*.h", "*.S", "*.py", "*.sh"):
         yield from shape_breaches(path)
+        if path.suffix in (".c", ".h"):
+            yield from glib_breaches(path)
     for name in sorted({path.parts[0] for path in tracked()}):
         if not name.startswith(".") and name not in TOP_LEVEL:
             yield f"{name}: the top level is fixed: {', '.join(sorted(TOP_LEVEL))}"
