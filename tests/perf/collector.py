@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""vprof push --api otlp, and an OpenTelemetry Collector that takes profiles and prints them."""
+"""vprof push --api otlp, and the OpenTelemetry Collector's receiver and exporter, which take profiles and print them."""
 import collections
 import re
 import socket
@@ -10,14 +10,6 @@ import urllib.request
 
 import harness
 from harness import BIN, VPROF
-
-CONFIG = """
-receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{port}"}}}}}}}}
-exporters: {{debug: {{verbosity: detailed}}}}
-service:
-  telemetry: {{metrics: {{level: none}}}}
-  pipelines: {{profiles: {{receivers: [otlp], exporters: [debug]}}}}
-"""
 
 
 class Taken:
@@ -47,11 +39,9 @@ class Collector(harness.ProgramTest):
         subprocess.run([BIN / "make_recordings"], cwd=self.folder, check=True)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
-        config = self.folder / "collector.yaml"
-        config.write_text(CONFIG.format(port=port))
-        self.collector = self.start(program, "--config", f"file:{config}", "--feature-gates=service.profilesSupport")
+            address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.url = f"http://{address}"
+        self.collector = self.start(program, address)
         self.addCleanup(self.end)
         harness.wait_until(self.listens, "the collector", 60)
 
