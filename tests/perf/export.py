@@ -6,9 +6,13 @@ import collections
 import csv
 import json
 import os
+import pathlib
 import re
+import shutil
 import subprocess
+import tempfile
 import time
+import unittest
 import xml.etree.ElementTree
 
 import harness
@@ -22,11 +26,17 @@ PROFILES = f"{OTLP}/profiles/v1development/profiles_pb2.py"
 
 
 class Recorded(harness.ProgramTest):
+    folder_of_all = None  # what is only read is recorded once
+
     def setUp(self):
         super().setUp()
         harness.need_kvm()
-        self.recording = self.folder / "recording"
-        self.run_program(VPROF, "run", "--demo", "--append", "seconds=2", "-g", "--no-report", "-o", self.recording)
+        if not Recorded.folder_of_all:
+            Recorded.folder_of_all = pathlib.Path(tempfile.mkdtemp(prefix="vprof-test-"))
+            unittest.addModuleCleanup(shutil.rmtree, self.folder_of_all)
+        self.recording = self.folder_of_all / "recording"
+        if not self.recording.exists():
+            self.run_program(VPROF, "run", "--demo", "--append", "seconds=2", "-g", "--no-report", "-o", self.recording)
         _, rows = self.report(self.recording)
         self.period = {row["symbol"]: row["period"] for row in rows}
         self.samples = {row["symbol"]: row["samples"] for row in rows}
