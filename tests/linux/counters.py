@@ -1,52 +1,28 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Counters limited to tasks of the tiny kernel while it runs: by pid, by name, and with what those have made."""
+"""Counters limited to tasks of the tiny kernel while it runs: by pid, by name, and with what those have made. probes.py boots it."""
 import json
 
-import harness
-import linux_guest
-from harness import VMM, VPROF
+from harness import VPROF
 
-BOOT_SECONDS = 500
 SECONDS = 1
 
-# Process 1 and what it starts share the processor with a shell that never waits, and is in a cgroup of its own.
-INIT = """#!/bin/sh
-busybox mount -t proc proc /proc
-busybox mknod /dev/null c 1 3
+# For /init: it shares its processor with a shell that never waits and is in a cgroup of its own.
+BESIDE = """busybox mknod /dev/null c 1 3
 busybox mkdir /cgroups
 busybox mount -t cgroup2 cgroup2 /cgroups
 busybox mkdir /cgroups/busy
 /bin/sh -c 'echo 0 >/cgroups/busy/cgroup.procs; while :; do :; done' &
-echo "init: ready"
-while :; do
-	read -r line </proc/version
-	busybox cat /proc/version >/dev/null
-done
+busy=$!
 """
 
 
-class Counters(harness.ProgramTest):
-    def setUp(self):
-        super().setUp()
-        harness.need_kvm()
-
-    def boot(self):
-        kernel = harness.script("kernel-tiny.sh")
-        initrd, init, console = self.folder / "initrd", self.folder / "init", self.folder / "console"
-        self.engine = self.folder / "engine.sock"
-        init.write_text(INIT)
-        harness.script("initramfs.sh", initrd, init)
-        vmm = self.start(VMM, "--kernel", kernel, "--initrd", initrd, "--memory", linux_guest.TINY_MEMORY, "--console", console, "--control", self.engine)
-        self.addCleanup(vmm.communicate)
-        self.addCleanup(vmm.terminate)
-        harness.wait_until(lambda: console.exists() and "init: ready" in console.read_text(errors="replace"), "/init",
-                           BOOT_SECONDS)
+class CounterChecks:
+    """Of a ProgramTest, with an engine whose guest does something else, BESIDE."""
 
     def vcpu_ns(self):
         return json.loads(self.run_program(VPROF, "mpstat", "--json", self.engine)[0])["total"]["clocks-ns"]["cpu"]
 
-    def count(self, *tasks):
+    def counted(self, *tasks):
         """What was counted, and its share of what the vCPU's thread ran meanwhile."""
         before = self.vcpu_ns()
         out, _ = self.run_program(VPROF, "counter", "count", self.engine, "--duration", SECONDS, "--json", *tasks)
@@ -55,7 +31,7 @@ class Counters(harness.ProgramTest):
         print(f"  {tasks}: {counted['value']} ns, {share:.2f} of the time", flush=True)
         return counted, share
 
-    def samples(self, *tasks, least=1):
+    def sampled(self, *tasks, least=1):
         """Of at least ten samples and `least` tasks, for which a guest that gets little of its processor needs longer."""
         recording = self.folder / "recording"
         for seconds in SECONDS, 4 * SECONDS, 16 * SECONDS:
@@ -68,33 +44,28 @@ class Counters(harness.ProgramTest):
         return {(sample["pid"], sample["comm"], sample["cgroup"]) for sample in samples}
 
     def check_exact(self):
-        _, one = self.count("--pid", 1)
-        _, shell = self.count("--comm", "s?")
-        _, family = self.count("--pid", 1, "--descendants")
+        _, one = self.counted("--pid", 1)
+        _, shell = self.counted("--comm", "s?")
+        _, family = self.counted("--pid", 1, "--descendants")
         # The shell is one of process 1's children, and neither of the two has the processor for itself.
         self.assertLess(0, min(one, shell))
         self.assertLess(max(one, shell), min(family, 0.9))
         self.assertLessEqual(family, 1)
-        self.assertEqual(self.count("--comm", "no-such*")[0]["value"], 0)
-        self.assertEqual(self.count("--pid", 4_000_000)[0]["value"], 0)
+        self.assertEqual(self.counted("--comm", "no-such*")[0]["value"], 0)
+        self.assertEqual(self.counted("--pid", 4_000_000)[0]["value"], 0)
 
     def check_estimate(self):
-        counted, share = self.count("--comm", "sh", "--estimate")
+        counted, share = self.counted("--comm", "sh", "--estimate")
         self.assertLess(0, share)
         self.assertLess(share, 0.9)
         self.assertGreater(counted["modes"]["user"], 0)
 
-    def test_tasks(self):
-        self.boot()
+    def check_counters(self):
         self.check_exact()
         self.check_estimate()
-        self.assertEqual({(pid, cgroup) for pid, _, cgroup in self.samples("--pid", 1)}, {(1, "/")})
-        shells = self.samples("--comm", "sh")
+        self.assertEqual({(pid, cgroup) for pid, _, cgroup in self.sampled("--pid", 1)}, {(1, "/")})
+        shells = self.sampled("--comm", "sh")
         self.assertEqual({(comm, cgroup) for _, comm, cgroup in shells}, {("sh", "/busy")})
         pid, = {pid for pid, _, _ in shells}
-        self.assertEqual(self.samples("--pid", pid), {(pid, "sh", "/busy")})
-        self.assertGreater(len({pid for pid, _, _ in self.samples("--pid", 1, "--descendants", least=3)}), 2)
-
-
-if __name__ == "__main__":
-    harness.main()
+        self.assertEqual(self.sampled("--pid", pid), {(pid, "sh", "/busy")})
+        self.assertGreater(len({pid for pid, _, _ in self.sampled("--pid", 1, "--descendants", least=3)}), 2)

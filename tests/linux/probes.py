@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Probes of the tiny kernel while it runs: system calls by name, functions with their callers, and the tasks of both."""
+"""Probes of the tiny kernel while it runs: system calls by name, functions with their callers, and the tasks of both. With one vCPU, what
+else an engine shows of this kernel, for which it would have to be booted again."""
 import json
 import re
+import subprocess
 
 import harness
 import linux_guest
 import placements
+from counters import BESIDE, CounterChecks
 from harness import VMM, VPROF
+from lies import LieChecks
 
 BOOT_SECONDS = 500
 
@@ -15,24 +19,44 @@ PLACEMENTS = 144  # in a few seconds
 ROUNDS = 1500  # events, some rounds of the guest's loop
 
 
-class Probes(harness.ProgramTest):
+# By lines from the console, it has its processor for itself, and panics.
+INIT_OF_ONE = f"""#!/bin/sh
+busybox mount -t proc proc /proc
+{BESIDE}trap 'exit 1' TERM
+(read -r line && kill $busy && echo "init: alone" && read -r line && kill 1) </dev/console &
+{placements.ROUNDS}"""
+
+
+class Probes(harness.ProgramTest, CounterChecks, LieChecks):
     def setUp(self):
         super().setUp()
         harness.need_kvm()
 
-    def boot(self, vcpus):
+    def boot(self, vcpus, init):
         self.kernel = harness.script("kernel-tiny.sh")
-        initrd, init, self.console = self.folder / "initrd", self.folder / "init", self.folder / "console"
+        initrd, script, self.console = self.folder / "initrd", self.folder / "init", self.folder / "console"
         self.engine = self.folder / "engine.sock"
-        # The shell reads the file by itself, a byte at a time; busybox's cat is another task.
-        init.write_text(placements.INIT)
-        harness.script("initramfs.sh", initrd, init)
-        vmm = self.start(VMM, "--kernel", self.kernel, "--initrd", initrd, "--vcpus", vcpus, "--memory", linux_guest.TINY_MEMORY,
-                         "--console", self.console, "--control", self.engine)
-        self.addCleanup(vmm.communicate)
-        self.addCleanup(vmm.terminate)
-        harness.wait_until(lambda: self.console.exists() and "init: round" in self.console.read_text(errors="replace"),
-                           "/init", BOOT_SECONDS)
+        script.write_text(init)
+        harness.script("initramfs.sh", initrd, script)
+        with open(self.console, "wb") as console:
+            self.vmm = self.start(VMM, "--kernel", self.kernel, "--initrd", initrd, "--vcpus", vcpus, "--memory", linux_guest.TINY_MEMORY,
+                                  "--on-panic", "keep", "--control", self.engine, stdin=subprocess.PIPE, stdout=console)
+        self.addCleanup(self.end)
+        self.wait_for_console("init: round", BOOT_SECONDS)
+
+    def end(self):
+        if self.vmm.returncode is None:
+            self.vmm.terminate()
+            self.vmm.communicate()
+
+    def wait_for_console(self, text, seconds=60):
+        harness.wait_until(lambda: text in self.console.read_text(errors="replace"), f'"{text}" on the console', seconds)
+
+    def tell_init(self, answer):
+        """A line; what it does then is seen on the console."""
+        self.vmm.stdin.write("\n")
+        self.vmm.stdin.flush()
+        self.wait_for_console(answer)
 
     def trace(self, *options):
         """The events and the end."""
@@ -80,8 +104,7 @@ class Probes(harness.ProgramTest):
         self.assertEqual(maps["@opened"], opened)
         self.assertIn(("/proc/version",), opened)
 
-    def check(self, vcpus):
-        self.boot(vcpus)
+    def check_probes(self):
         self.check_scripts()
         events, end = self.trace("-e", "syscall:read", "-n", 50, "-p", 1)
         self.assertEqual({(event["pid"], event["tid"], event["comm"]) for event in events}, {(1, 1, "init")})
@@ -145,11 +168,17 @@ class Probes(harness.ProgramTest):
         self.assertGreater(outcomes["events"], 0)
 
     def test_one_vcpu(self):
-        self.check(1)
+        self.boot(1, INIT_OF_ONE)
+        self.check_counters()
+        self.tell_init("init: alone")
+        self.check_probes()
+        self.tell_init("Kernel panic")
+        self.check_lies(self.vmm)
 
     def test_two_vcpus(self):
         harness.need_fast_guests()
-        self.check(2)
+        self.boot(2, placements.INIT)
+        self.check_probes()
 
 
 if __name__ == "__main__":

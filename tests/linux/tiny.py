@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tiny kernel of tests/support: every boot protocol and image form, with two vCPUs and with one."""
+"""The tiny kernel of tests/support: every boot protocol and image form, with two vCPUs and with one; with two, its call chains by ORC and its
+tasks, too."""
 import pathlib
 import subprocess
 
 import harness
 import perf
+import tasks
+from call_chains import ChainChecks
 from linux_guest import TINY_MEMORY, LinuxTest
 
 EARLY = "e820|bss|phys_|format_|sort|bitmap|memblock"  # what takes long before there is a console
 
 
-class Tiny(LinuxTest):
+class Tiny(LinuxTest, ChainChecks, tasks.TaskChecks):
     def setUp(self):
         super().setUp()
         self.vmlinux = pathlib.Path(harness.script("kernel-tiny.sh"))
@@ -32,12 +35,15 @@ class Tiny(LinuxTest):
 
     def test_two_vcpus(self):
         harness.need_fast_guests()
-        self.boot(self.vmlinux, "--memory", TINY_MEMORY, status=0, vcpus=2)
+        self.init = tasks.INIT
+        messages = self.boot(self.vmlinux, "--memory", TINY_MEMORY, "--call-graph", "orc", "--switch-events", "-v", "--no-report", status=0, vcpus=2)
         report, rows = self.report(self.recording, "--sort", "cpu,mode")
         self.assertEqual({row["vcpu"] for row in rows if row["mode"] == "kernel"}, {0, 1})
         self.check_profile(samples_min=500)
         self.check_names()
         perf.check_agreement(self, self.recording)
+        self.check_chains()
+        self.check_tasks(messages)
 
     def check_way_in(self, *way):
         if harness.guests_are_slow():

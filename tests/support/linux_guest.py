@@ -36,14 +36,18 @@ class LinuxTest(harness.ProgramTest):
         harness.need_kvm()
         self.recording = self.folder / "recording"
 
+    init = None  # the text of /init, which prints what `boot` expects; None: that of initramfs.sh
+
     @functools.cached_property
     def initrd(self):
-        path = self.folder / "initrd"
-        harness.script("initramfs.sh", path)
+        path, init = self.folder / "initrd", self.folder / "init"
+        if self.init:
+            init.write_text(self.init)
+        harness.script("initramfs.sh", path, *[init] * bool(self.init))
         return path
 
     def boot(self, kernel, *options, status, vcpus=1, hz=1000, timeout=500):
-        """Boots to /init and to its end; every processor is there."""
+        """Boots to /init and to its end; every processor is there. What vprof says."""
         if vcpus != 1:
             options += ("--vcpus", vcpus)
         out, err = self.run_program(VPROF, "run", "--kernel", kernel, "--initrd", self.initrd, "-F", hz, "-o",
@@ -51,6 +55,7 @@ class LinuxTest(harness.ProgramTest):
         online = "0" if vcpus == 1 else f"0-{vcpus - 1}"
         self.assertRegex(out, f"init: processors {online} online, Linux 6\\.", err)
         self.assertIn("init: counted to 20000", out)
+        return err
 
     def boot_in_part(self, kernel, *options, seconds, hz=1000):
         """The first seconds of a boot, where all of it would take too long: harness.guests_are_slow()."""
