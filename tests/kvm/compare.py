@@ -23,7 +23,7 @@ class Compare(harness.ProgramTest):
 
     def record(self, kernel, folder, repetitions):
         """Repetitions of the guest's work, each a boot and a recording."""
-        self.run_program(VPROF, "run", "--kernel", harness.guest(kernel), "-F", 5000, "--boot-each", "--repeat",
+        self.run_program(VPROF, "run", "--kernel", harness.guest(kernel), "-F", 10000, "--boot-each", "--repeat",
                          repetitions, "-o", folder, timeout=12 * repetitions)
         self.assertEqual(sorted(file.name for file in folder.iterdir()),
                          [f"{i:03}.data" for i in range(1, repetitions + 1)])

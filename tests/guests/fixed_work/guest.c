@@ -5,7 +5,7 @@
 #ifndef HASH_PERCENT
 #define HASH_PERCENT 100
 #endif
-#define ROUNDS 100u /* so that a host that is slow for a while is slow for all three */
+#define ROUNDS 60u /* so that a host that is slow for a while is slow for all three */
 #define HASH_STEPS (15u * HASH_PERCENT)
 #define SORT_STEPS 500u
 #define COPY_STEPS 400u
