@@ -46,4 +46,12 @@ static inline void timer_sleep(void)
 	__asm__ volatile("sti; hlt; cli" : : : "memory");
 }
 
+static inline void timer_compute_until(uint32_t tick)
+{
+	__asm__ volatile("sti" : : : "memory");
+	while (ticks < tick)
+		__asm__ volatile("" : : : "memory");
+	__asm__ volatile("cli" : : : "memory");
+}
+
 #endif

@@ -11,19 +11,11 @@ static void sleep_until(uint32_t tick)
 		timer_sleep();
 }
 
-static void compute_until(uint32_t tick)
-{
-	__asm__ volatile("sti" : : : "memory");
-	while (ticks < tick)
-		__asm__ volatile("" : : : "memory");
-	__asm__ volatile("cli" : : : "memory");
-}
-
 void guest_main(void)
 {
 	timer_init(APIC_PERIODIC);
 	timer_count(APIC_TICKS);
 	sleep_until(SLEEP_TICKS);
-	compute_until(SLEEP_TICKS + 1);
+	timer_compute_until(SLEEP_TICKS + 1);
 	power_off();
 }
