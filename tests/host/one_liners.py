@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The twelve lessons of bpftrace's tutorial of one-liners, by vprof, on Debian's kernel with a workload of known counts. A boot has
-as many of them as the processor has breakpoints for."""
+"""The twelve lessons of bpftrace's tutorial of one-liners, by vprof, on Debian's kernel with a workload of known counts. One boot does
+the workload three times: each time as many lessons look at it as the processor has breakpoints for."""
 import json
 import lzma
 import pathlib
@@ -12,26 +12,29 @@ import harness
 from engine import Engine
 from harness import VPROF
 
-# A byte to the console is two exits, and all messages are half of a boot's time; one tells when there is a scheduler.
-QUIET, NOT_QUIET = ("--append", "quiet"), ("test_scheduler",)
-MODULES = "drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virtio/virtio_mmio", "drivers/block/virtio_blk"
-MORE_MODULES = {"test_functions": ("arch/x86/kernel/cpuid",)}
+# A byte to the console is two exits, and all messages are half of a boot's time.
+QUIET = "--append", "quiet"
+MODULES = ("drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virtio/virtio_mmio", "drivers/block/virtio_blk",
+           "arch/x86/kernel/cpuid")
+# The end of a mount has the kernel's thread for RCU work, whose trace points are the scheduler's first.
 INIT = """#!/bin/sh
 busybox mount -t proc proc /proc
 busybox mount -t devtmpfs dev /dev
 for name in virtio virtio_ring virtio_mmio virtio_blk; do [ ! -e /bin/$name.ko ] || busybox insmod /bin/$name.ko; done
-busybox grep ctxt /proc/stat
-until_told() { until [ "$(busybox dd if=/dev/vda bs=512 count=1 iflag=direct 2>/dev/null | busybox tr -d '\\0')" = "$1" ]; do busybox usleep 300000; done; }
-if [ -e /bin/cpuid.ko ]; then
-	known_calls ticker & known_calls ticker &
-	busybox insmod /bin/cpuid.ko; echo "init: loaded"
-	until_told open
-	for name in 1 2 3; do : </dev/cpu/0/cpuid; done; echo "init: opened"
-	until_told unload
-	busybox rmmod cpuid; echo "init: unloaded"
-	until_told "go on"
-	busybox killall known_calls
-fi
+until_told() { until [ "$(busybox dd if=/dev/vda bs=512 count=1 iflag=direct 2>/dev/null | busybox tr -d '\\0')" = "$1" ]; do $2; busybox usleep 300000; done; }
+work() { (until_told "$1"; busybox grep ctxt /proc/stat; exec known_calls) & echo "init: $1 $!"; wait $!; }
+remount() { busybox mount -t tmpfs none /mnt; busybox umount /mnt; }
+work events
+work calls
+busybox mkdir /mnt
+known_calls ticker & known_calls ticker &
+busybox insmod /bin/cpuid.ko; echo "init: loaded"
+until_told open
+for name in 1 2 3; do : </dev/cpu/0/cpuid; done; echo "init: opened"
+until_told unload
+busybox rmmod cpuid; echo "init: unloaded"
+until_told "go on" remount
+busybox killall known_calls
 exec known_calls
 """
 CALLS, OPENS, FORKS, BLOCKS = 300, 25, 20, 16  # known_calls.c
@@ -54,7 +57,7 @@ READ_BYTES = "tracepoint:syscalls:sys_exit_read /pid == $1/ { @bytes = hist(args
 VFS_BYTES = "kretprobe:vfs_read { @bytes = lhist(retval, 0, 2000, 200); }"
 TIMES = ("kprobe:vfs_read { @start[tid] = nsecs; } "
          "kretprobe:vfs_read /@start[tid]/ { @ns[comm] = hist(nsecs - @start[tid]); delete(@start[tid]); }")
-EVENTS = "tracepoint:sched:sched* { @[probe] = count(); } interval:s:5 { exit(); }"
+EVENTS = "tracepoint:sched:sched* { @[probe] = count(); } interval:s:3 { exit(); }"
 ON_CPU = "profile:hz:99 { @[kstack] = count(); }"
 SWITCHES = "tracepoint:sched:sched_switch { @[kstack] = count(); }"
 TICK = "user:/bin/known_calls:tick"
@@ -70,42 +73,44 @@ tracepoint:sched:sched_process_fork /comm == "parent"/ { $task = curtask; @pid[$
 class Lessons(harness.ProgramTest):
     def setUp(self):
         super().setUp()
-        modules = (*MODULES, *MORE_MODULES.get(self._testMethodName, ()))
         harness.need_kvm()
         harness.need_feature("breakpoint")
         self.kernel = pathlib.Path(harness.script("unpacked-kernel.sh", "6.12", "cloud"))
         initrd, init, self.disk = self.folder / "initrd", self.folder / "init", self.folder / "disk"
         init.write_text(INIT)
         self.disk.write_bytes(bytes(4 << 20))
+        self.tell("events")
+        self.works = 0
         files = [harness.BIN / "known_calls"]
         folder, = (self.kernel.parent / "lib" / "modules").glob("*/kernel")
-        for name in modules:
+        for name in MODULES:
             for packed in folder.glob(f"{name}.ko*"):
                 files.append(self.folder / f"{packed.name.split('.')[0]}.ko")
                 files[-1].write_bytes(lzma.decompress(packed.read_bytes()) if packed.suffix == ".xz" else packed.read_bytes())
         harness.script("initramfs.sh", initrd, init, *files)
         self.console = self.folder / "console"
-        self.engine = Engine(self, self.kernel, "--initrd", initrd, "--console", self.console, "--disk", self.disk,
-                             *(() if self._testMethodName in NOT_QUIET else QUIET))
+        self.engine = Engine(self, self.kernel, "--initrd", initrd, "--console", self.console, "--disk", self.disk, *QUIET)
         # Reads the kernel, which takes longer on an emulated host than the program waits.
         self.engine.execute("probe-add", probe="tracepoint:sched:sched_switch", stack=True)
         self.engine.execute("probe-record", on=True)
         self.engine.execute("probe-record", on=False)
         self.engine.execute("probe-remove", id=1)
 
-    def trace(self, *lessons, begin=None):
-        """Has the guest do its work, by booting if not by `begin`, with all of them: what each has printed, its maps with the parts of
-        keys as texts, and what it said."""
+    def trace(self, *lessons, begin, last=False):
+        """Has the guest do its work, by `begin`, with all of them: what each has printed, its maps with the parts of keys as texts, and
+        what it said. The guest ends with its `last` work."""
         traces = []
         for lesson, *parameters in lessons:
             path = self.folder / f"lesson-{len(traces)}.bt"
             path.write_text(READY + lesson)
             traces.append(self.start(VPROF, "trace", "-j", "--breakpoints", "processor", "--script", path, self.engine.path, *parameters))
             self.wait_for_line(traces[-1])
-        if begin:
-            begin()
-        else:
-            self.engine.execute("guest-start")
+        begin()
+        self.works += 1
+        if not last:
+            harness.wait_until(lambda: self.said().count("known calls: done") == self.works, "the guest's work", 120)
+            for trace in traces:
+                trace.send_signal(signal.SIGINT)
         results = []
         for (lesson, *_), trace in zip(lessons, traces):
             out, err = self.finish(trace, timeout=120)
@@ -114,21 +119,40 @@ class Lessons(harness.ProgramTest):
             self.assertEqual([statistics[name] for name in ("dropevt", "map-full", "fault")], [0, 0, 0], lesson)
             maps = {line["map"]: {tuple(map(str, entry["key"])): entry["value"] for entry in line["entries"]} for line in lines if "map" in line}
             results.append(("".join(line.get("text", "") for line in lines), maps, err))
-        console = self.console.read_text(errors="replace")
         ended = self.engine.process.poll()
         said = [said for *_, said in results] + ([] if ended is None else [ended, self.engine.process.stderr.read()])
-        self.assertIn("known calls: done", console[-500:], said)
+        self.assertEqual(self.said().count("known calls: done"), self.works, said)
         return results
+
+    def said(self):
+        """The guest's console."""
+        return self.console.read_text(errors="replace")
+
+    def process_of(self, work):
+        """The number of the process in the guest that does it."""
+        return re.search(rf"^init: {work} (\d+)", self.said(), re.MULTILINE)[1]
+
+    def test_lessons(self):
+        self.refused(VPROF, "trace", self.engine.path, "-e", "kprobe:cpuid:cpuid_open { @ = count(); }",
+                     message="cannot read the guest's modules")
+        self.check_events()
+        self.check_system_calls()
+        self.check_modules()
+        self.check_programs()
+        self.check_scheduler()
+        self.check_functions()
 
     def counts(self, ranges):
         return {range_["range"]: range_["count"] for range_ in ranges}
 
-    def test_system_calls(self):
+    def check_system_calls(self):
         """Lessons 1 to 5, 9 and 12."""
         listed, _ = self.run_program(VPROF, "probe", "list", "tracepoint:syscalls:sys_enter_*", "--engine", self.engine.path)
         self.assertIn("tracepoint:syscalls:sys_enter_openat", listed.splitlines())
         self.assertGreater(len(listed.splitlines()), 300)
-        hello, opened, by_process, read_bytes, on_cpu, path = self.trace([HELLO], [OPENED], [BY_PROCESS], [READ_BYTES, 1], [ON_CPU], [PATH])
+        self.wait_for("init: calls")
+        on_cpu, hello, opened, by_process, read_bytes, path = self.trace(
+            [ON_CPU], [HELLO], [OPENED], [BY_PROCESS], [READ_BYTES, self.process_of("calls")], [PATH], begin=lambda: self.tell("calls"))
         self.assertEqual(hello[0], "hello world\n")
         self.assertEqual(re.findall("^opener (.*)$", opened[0], re.MULTILINE), ["/known-file"] * OPENS)
         self.assertRegex(opened[0], "(?m)^(busybox|exe) /proc/stat$")
@@ -148,14 +172,9 @@ class Lessons(harness.ProgramTest):
         self.assertTrue([stack for stack in stacks if "do_idle" in stack[0]], list(stacks)[:5])
         self.assertEqual(path[0].count("open path: known-file\n"), OPENS + 1)
 
-    def test_functions(self):
-        """Functions of modules and of programs, then lessons 6 and 7."""
-        self.refused(VPROF, "trace", self.engine.path, "-e", "kprobe:cpuid:cpuid_open { @ = count(); }",
-                     message="cannot read the guest's modules")
-        self.engine.execute("guest-start")
-        self.check_modules()
-        self.check_programs()
-        vfs_bytes, times = self.trace([VFS_BYTES], [TIMES], begin=lambda: self.tell("go on"))
+    def check_functions(self):
+        """Lessons 6 and 7, to the guest's end."""
+        vfs_bytes, times = self.trace([VFS_BYTES], [TIMES], begin=lambda: self.tell("go on"), last=True)
         ranges = self.counts(vfs_bytes[1]["@bytes"][()])
         print(f"  bytes of vfs_read(): {ranges}", flush=True)
         # The guest reads, too, until it is told to go on.
@@ -167,11 +186,11 @@ class Lessons(harness.ProgramTest):
         self.assertEqual(sum(of_reader.values()), READS)
         self.assertEqual(times[1]["@start"], {})
 
-    def test_events(self):
-        """Lessons 10 and 11, and more fields of records and tasks."""
-        switches, block, more = self.trace([SWITCHES], [BLOCK], [MORE])
+    def check_events(self):
+        """Lessons 10 and 11, and more fields of records and tasks, from the boot on."""
+        switches, block, more = self.trace([SWITCHES], [BLOCK], [MORE], begin=lambda: self.engine.execute("guest-start"))
         stacks = switches[1]["@"]
-        ctxt = int(re.search(r"^ctxt (\d+)", self.console.read_text(errors="replace"), re.MULTILINE)[1])
+        ctxt = int(re.search(r"^ctxt (\d+)", self.said(), re.MULTILINE)[1])
         print(f"  {sum(stacks.values())} switches with {len(stacks)} stacks; {ctxt} before the workload", flush=True)
         self.assertGreaterEqual(sum(stacks.values()), ctxt + FORKS)
         self.assertEqual([stack for stack in stacks if "__schedule" not in stack[0]], [])
@@ -186,13 +205,11 @@ class Lessons(harness.ProgramTest):
         self.assertEqual({key: requests[key] for key in (("8", "driver"), ("16", "driver"))},
                          {("8", "driver"): BLOCKS, ("16", "driver"): BLOCKS // 2})
         self.assertGreaterEqual(sum(maps["@rwbs"].get((name,), 0) for name in ("R", "RS")), BLOCKS + BLOCKS // 2)
-        self.assertEqual(maps["@pid"], {("1", "0", "0"): FORKS})
+        self.assertEqual(maps["@pid"], {(self.process_of("events"), "0", "1"): FORKS})
         self.assertEqual(sum(maps["@cgroup"].values()), FORKS)
 
-    def test_scheduler(self):
+    def check_scheduler(self):
         """Lesson 8: as many trace points as the processor has breakpoints. It ends by itself."""
-        self.engine.execute("guest-start")
-        harness.wait_until(lambda: "smp: Brought up" in self.console.read_text(errors="replace"), "the guest's scheduler", 60)
         out, said = self.run_program(VPROF, "trace", "-j", "--breakpoints", "processor", self.engine.path, "-e", EVENTS)
         maps = {line["map"]: {entry["key"][0]: entry["value"] for entry in line["entries"]} for line in map(json.loads, out.splitlines())
                 if "map" in line}
@@ -201,7 +218,7 @@ class Lessons(harness.ProgramTest):
         self.assertEqual([key for key in maps["@"] if not re.fullmatch(r"tracepoint:sched:sched_\w+", key)], [])
 
     def wait_for(self, text):
-        harness.wait_until(lambda: text in self.console.read_text(errors="replace"), text, 60)
+        harness.wait_until(lambda: text in self.said(), text, 60)
 
     def tell(self, text):
         with self.disk.open("r+b") as file:
