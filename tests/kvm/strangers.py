@@ -77,17 +77,17 @@ class Strangers(harness.ProgramTest):
     def test_ours(self):
         vmm = self.start(VMM, "--kernel", self.image, "--control", "none", "--memory", "160M",
                          stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        self.addCleanup(self.finish, vmm, status=130)
-        self.addCleanup(vmm.terminate)
-        time.sleep(2)
+        self.addCleanup(vmm.kill)
+        time.sleep(1)
         probe = self.doctor(vmm.pid)
         self.assertEqual((probe["vcpus"], probe["memory-bytes"]), (1, 160 << 20))
         self.assertIn("no Linux kernel found in the guest", probe["kernel"]["why"])
         gives = {route["name"]: route["gives"] for route in probe["routes"]}
         self.assertTrue(gives["bpf"].startswith("no tasks as long as the guest's kernel is not known"), gives)
         self.run_program(*self.attach(vmm.pid, "--kernel", self.image, "-g"))
+        vmm.terminate()
+        self.finish(vmm, status=130)
         self.check_shares()
-        self.check_stat(vmm.pid)
 
     def hugepages(self):
         """The option for memory in hugepages, which are reserved for the test. A stock host has them free."""
@@ -110,9 +110,10 @@ class Strangers(harness.ProgramTest):
         probe = self.doctor(vmm.pid)
         self.assertEqual((probe["name"], probe["vcpus"], probe["memory-bytes"]), (f"other_vmm-{vmm.pid}", 6, 64 << 20))
         self.run_program(*self.attach(vmm.pid, "--kernel", self.image, "-g"))
+        self.check_stat(vmm.pid)
+        vmm.end()
         self.check_shares()
         self.check_time(seconds=2)
-        self.check_stat(vmm.pid)
 
     def test_moved(self):
         """The recording begins before the vCPUs run, and memory is moved then: both are followed. The end of the VMM is the recording's."""
@@ -122,7 +123,7 @@ class Strangers(harness.ProgramTest):
         harness.wait_until(self.recording.exists, "the recording", 60)
         vmm.say("move")
         vmm.say("go")
-        time.sleep(4)
+        time.sleep(3)
         vmm.end()
         _, err = self.finish(vprof)
         self.assertIn("the VMM has ended", err)
@@ -130,15 +131,21 @@ class Strangers(harness.ProgramTest):
         self.check_shares([sample for sample in perf.vprof_samples(self.recording) if sample["symbol"] in EXPECTED])
 
     def test_plugged(self):
-        """A vCPU that is plugged in is followed, with what it computes in real mode."""
+        """A vCPU that is plugged in is followed, with what it computes in real mode. The end of the virtual machine is the recording's,
+        if its VMM lives on."""
         vmm = OtherVmm(self, self.image)
         vmm.say("go")
-        vprof = self.start(*self.attach(vmm.pid, "--kernel", self.image, "--no-report", "-g", seconds=5))
+        vprof = self.start(*self.attach(vmm.pid, "--kernel", self.image, "--no-report", "-g", seconds=60))
         self.addCleanup(vprof.kill)
         harness.wait_until(self.recording.exists, "the recording", 60)
         time.sleep(2)
         vmm.say("plug")
-        self.finish(vprof)
+        time.sleep(2)
+        vmm.say("pause")
+        vmm.say("close")
+        _, err = self.finish(vprof)
+        self.assertIn("the VMM has ended the guest, and runs on without it", err)
+        self.assertIsNone(vmm.process.poll())
         samples = [sample for sample in perf.vprof_samples(self.recording) if sample["mode"] != "vmm"]
         plugged = [sample for sample in samples if sample["vcpu"] == PLUGGED]
         print("of the vCPU that was plugged in", collections.Counter((sample["mode"], sample["symbol"]) for sample in plugged), flush=True)
@@ -161,11 +168,11 @@ class Strangers(harness.ProgramTest):
         vprof = self.start(*self.attach(vmm.pid, "--kernel", self.image, "--no-report", "-g", seconds=120))
         self.addCleanup(vprof.kill)
         harness.wait_until(self.recording.exists, "the recording", 60)
-        time.sleep(2)
+        time.sleep(1)
         vmm.say("pause")
         paused = time.monotonic_ns()
         vmm.say("move")
-        time.sleep(4)
+        time.sleep(3)
         resumed = time.monotonic_ns()
         vmm.say("continue")
         time.sleep(4)
@@ -185,35 +192,23 @@ class Strangers(harness.ProgramTest):
         self.assertGreater(sum(ends.values()), SAMPLES_MIN)
         self.assertLess(ends["unreadable"], 0.3 * sum(ends.values()))
         self.check_shares(parts[0] + parts[2])
-        self.check_time(seconds=7)
+        self.check_time(seconds=6)
 
-    def test_closed(self):
-        """The end of the virtual machine is the recording's, if its VMM lives on."""
-        vmm = OtherVmm(self, self.image)
-        vmm.say("go")
-        vprof = self.start(*self.attach(vmm.pid, "--kernel", self.image, "--no-report", seconds=60))
-        self.addCleanup(vprof.kill)
-        harness.wait_until(self.recording.exists, "the recording", 60)
-        time.sleep(1)
-        vmm.say("pause")
-        vmm.say("close")
-        _, err = self.finish(vprof)
-        self.assertIn("the VMM has ended the guest, and runs on without it", err)
-        self.assertIsNone(vmm.process.poll())
-        self.check_shares()
-
-    def two_that_run(self):
+    def test_all(self):
+        """Two guests at once, where no others are, so not beside other tests."""
         vmms = [OtherVmm(self, self.image) for _ in range(2)]
         for vmm in vmms:
             vmm.say("go")
-        time.sleep(1)
-        return [f"other_vmm-{vmm.pid}" for vmm in vmms]
-
-    def test_all(self):
-        """Two guests at once, a recording each: where no others are, so not beside other tests."""
-        names = self.two_that_run()
+        names = [f"other_vmm-{vmm.pid}" for vmm in vmms]
+        self.check_top(*names)
         folder = self.folder / "all"
-        out, _ = self.run_program(VPROF, "attach", "--all", "--duration", "4s", "-o", folder)
+        out, _ = self.run_program(VPROF, "attach", "--all", "--duration", "2s", "-o", folder)
+        for vmm in vmms:
+            vmm.end()
+        self.check_all(names, folder, out)
+
+    def check_all(self, names, folder, out):
+        """A recording of each."""
         self.assertEqual({file.name for file in folder.iterdir()}, {f"{name}.data" for name in names})
         for name in names:
             self.assertIn(f"==> {name} <==", out)
@@ -222,9 +217,8 @@ class Strangers(harness.ProgramTest):
             self.assertGreater(modes["user"], SAMPLES_MIN)
             self.assertEqual(modes["kernel"], 0)
 
-    def test_top(self):
+    def check_top(self, first, second):
         """Of all guests, and into the selected one and back."""
-        first, second = self.two_that_run()
         terminal = Terminal(self)
         terminal.open(f"'{VPROF}' top -d 1; echo left $?; read -r wait")
         for name in first, second:
@@ -253,6 +247,7 @@ class Strangers(harness.ProgramTest):
         self.assertNotRegex(" ".join(names), "/KVM")
         self.assertEqual(self.doctor(qemu.pid)["vcpus"], 2)
         self.run_program(*self.attach(qemu.pid, "--kernel", self.image, "-g"))
+        qemu.kill()
         self.check_shares()
 
     def test_refused(self):
