@@ -40,6 +40,7 @@ class Nested(harness.ProgramTest):
         return [path.name.removesuffix(".xz") for path in paths]
 
     def boot(self):
+        """A QEMU whose guest has a guest."""
         kernel = harness.script("kernel-debian.sh", "6.12", "amd64")
         modules = self.modules(kernel)
         (self.folder / "init").write_text(INIT.format(modules=" ".join(modules), vmm=VMM.name, image=IMAGE.name))
@@ -51,14 +52,16 @@ class Nested(harness.ProgramTest):
         self.addCleanup(qemu.communicate)
         self.addCleanup(qemu.terminate)
         harness.wait_until(lambda: console.exists() and "go: done" in console.read_text(errors="replace"), "the guest's own guest", 60)
-        return qemu.pid
+        return qemu
 
     def test_nested(self):
         harness.need_kvm()
         harness.need(os.geteuid() == 0, "only root may load the BPF program that looks at KVM")
         harness.need_program("qemu-system-x86_64", "qemu-system-x86")
         recording = self.folder / "recording"
-        _, err = self.run_program(VPROF, "attach", "--pid", self.boot(), "-g", "--no-report", "--duration", f"{SECONDS}s", "-o", recording)
+        qemu = self.boot()
+        _, err = self.run_program(VPROF, "attach", "--pid", qemu.pid, "-g", "--no-report", "--duration", f"{SECONDS}s", "-o", recording)
+        qemu.kill()
         self.assertIn("route bpf", err)
         samples = perf.vprof_script(recording, "-g")
         nested = [sample for sample in samples if sample["symbol"] == "nested guest"]

@@ -77,6 +77,7 @@ class StackSearch(harness.ProgramTest):
         process = self.start(*command, env=os.environ | paired_samples.WITHHOLD)
         _, errors = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 0, errors)
+        qemu.kill()
 
     def test_same_as_the_registers_say(self):
         harness.need_kvm()
