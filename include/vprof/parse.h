@@ -36,6 +36,8 @@ enum vprof_parse_what {
 	                        pages */
 	VPROF_PARSE_SYMBOLS, /* symbols of image `image`, where it was linked; tables, none when it has none */
 	VPROF_PARSE_FRAMES,  /* its call frame information; tables, none when it describes no code */
+	VPROF_PARSE_PROGRAMS, /* the files of an initramfs, as one cpio archive that is not packed: programs and
+	                         libraries, and the names of the others without their bytes */
 };
 
 enum vprof_parse_image {

@@ -40,8 +40,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	                                           .answer_bytes = ANSWER_BYTES_MAX,
 	                                           .text = "/bin/sh",
 	                                           .text_bytes = sizeof("/bin/sh")};
+	const struct vprof_parse_request programs = {.what = VPROF_PARSE_PROGRAMS, .answer_bytes = ANSWER_BYTES_MAX};
 
 	answer_try(parse_unpack, &input, &stream);
 	answer_try(parse_member, &input, &member);
+	answer_try(parse_programs, &input, &programs);
 	return 0;
 }

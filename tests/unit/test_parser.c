@@ -2,6 +2,7 @@
 /* vprof-parse: what it gives back, what it may take, what its children may do, and that its end is an error and no
  * more. */
 #include <check.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -52,6 +53,51 @@ static GBytes *packed_zeros(size_t n, unsigned times)
 		bytes = used;
 	}
 	return g_bytes_new_take(out, bytes);
+}
+
+/* An ELF file of this type, as far as its kind and size are asked for. */
+static GBytes *elf_file(uint16_t type, size_t n)
+{
+	uint8_t *bytes = g_malloc(n);
+
+	for (size_t i = 0; i < n; i++)
+		bytes[i] = (uint8_t)i;
+	memcpy(bytes, &(Elf64_Ehdr){.e_ident = {0x7f, 'E', 'L', 'F'}, .e_type = type}, sizeof(Elf64_Ehdr));
+	return g_bytes_new_take(bytes, n);
+}
+
+struct member {
+	const char *name;
+	GBytes *bytes;
+};
+
+/* Adds a cpio archive with them, packed or not. */
+static void archive_append(GByteArray *archives, const struct member *members, size_t n, bool packed)
+{
+	struct archive *archive = archive_write_new();
+	g_autofree char *out = g_malloc(ANSWER_BYTES);
+	size_t used = 0;
+
+	if (packed)
+		archive_write_add_filter_gzip(archive);
+	archive_write_set_format_cpio_newc(archive);
+	archive_write_set_bytes_in_last_block(archive, 1);
+	ck_assert_int_eq(archive_write_open_memory(archive, out, ANSWER_BYTES, &used), ARCHIVE_OK);
+	for (size_t i = 0; i < n; i++) {
+		struct archive_entry *entry = archive_entry_new();
+		size_t bytes;
+		const void *data = g_bytes_get_data(members[i].bytes, &bytes);
+
+		archive_entry_set_pathname(entry, members[i].name);
+		archive_entry_set_filetype(entry, AE_IFREG);
+		archive_entry_set_size(entry, (la_int64_t)bytes);
+		ck_assert_int_eq(archive_write_header(archive, entry), ARCHIVE_OK);
+		ck_assert_int_eq(archive_write_data(archive, data, bytes), (la_ssize_t)bytes);
+		archive_entry_free(entry);
+	}
+	ck_assert_int_eq(archive_write_close(archive), ARCHIVE_OK);
+	archive_write_free(archive);
+	g_byte_array_append(archives, (const uint8_t *)out, (guint)used);
 }
 
 static int ask(enum vprof_parse_what what, GBytes *input, uint64_t answer_bytes, GError **error)
@@ -108,6 +154,59 @@ START_TEST(test_stop)
 		close(answer);
 		ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), 0);
 	}
+}
+END_TEST
+
+static GBytes *answer_to(enum vprof_parse_what what, GBytes *input)
+{
+	g_autoptr(GError) error = NULL;
+	int answer = ask(what, input, ANSWER_BYTES, &error);
+
+	ck_assert_msg(answer >= 0, "%s", error ? error->message : "");
+	GBytes *bytes = sealed_map(answer);
+
+	close(answer);
+	return bytes;
+}
+
+/* All programs of an initramfs at once: the same is found in them as in it, but for what is no program. */
+START_TEST(test_programs)
+{
+	g_autoptr(GBytes) old = elf_file(ET_EXEC, 99), program = elf_file(ET_DYN, 300001),
+			  module = elf_file(ET_REL, 5000);
+	g_autoptr(GBytes) script = g_bytes_new_static("#!/bin/sh\n", 10);
+	const struct member early[] = {{"bin/sh", old}},
+			    later[] = {{"a.ko", module}, {"./bin/sh", program}, {"b", script}};
+	const struct member last[] = {{"bin/sh", script}};
+	g_autoptr(GByteArray) archives = g_byte_array_new();
+
+	archive_append(archives, early, G_N_ELEMENTS(early), false);
+	archive_append(archives, later, G_N_ELEMENTS(later), true);
+	for (int i = 0; i < 2; i++) {
+		g_autoptr(GBytes) input = g_bytes_new(archives->data, archives->len);
+		g_autoptr(GBytes) programs = answer_to(VPROF_PARSE_PROGRAMS, input);
+		g_autoptr(GBytes) whole = answer_to(VPROF_PARSE_MEMBER, input);
+
+		ck_assert_uint_lt(g_bytes_get_size(programs), 99 + 300001 + 2000);
+		if (i == 0) {
+			g_autoptr(GBytes) found = answer_to(VPROF_PARSE_MEMBER, programs);
+
+			ck_assert(g_bytes_equal(whole, program) && g_bytes_equal(found, program));
+			archive_append(archives, last, G_N_ELEMENTS(last), false);
+			continue;
+		}
+		ck_assert(g_bytes_equal(whole, script));
+		int none = ask(VPROF_PARSE_MEMBER, programs, ANSWER_BYTES, NULL);
+		struct stat status;
+
+		ck_assert(none >= 0 && fstat(none, &status) == 0);
+		ck_assert_int_eq(status.st_size, 0);
+		close(none);
+	}
+	g_byte_array_set_size(archives, archives->len / 2);
+	g_autoptr(GBytes) cut = g_bytes_new(archives->data, archives->len);
+
+	assert_refused(VPROF_PARSE_PROGRAMS, cut, "truncated");
 }
 END_TEST
 
@@ -319,6 +418,7 @@ int main(void)
 
 	tcase_add_test(tcase, test_answer_is_sealed);
 	tcase_add_test(tcase, test_stop);
+	tcase_add_test(tcase, test_programs);
 	tcase_add_test(tcase, test_refusals);
 	tcase_add_test(tcase, test_other_programs);
 	tcase_add_test(tcase, test_sealed_memory);

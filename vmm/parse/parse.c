@@ -7,11 +7,13 @@
 G_DEFINE_QUARK(vprof_parse_error, parse_error)
 
 static const parse_fn parsers[] = {
-	[VPROF_PARSE_UNPACK] = parse_unpack,   [VPROF_PARSE_MEMBER] = parse_member, [VPROF_PARSE_PAGES] = parse_pages,
+	[VPROF_PARSE_UNPACK] = parse_unpack,     [VPROF_PARSE_MEMBER] = parse_member,
+	[VPROF_PARSE_PAGES] = parse_pages,
 #ifdef VPROF_HAVE_LIBDW
-	[VPROF_PARSE_LINES] = parse_lines,     [VPROF_PARSE_TYPES] = parse_types,
+	[VPROF_PARSE_LINES] = parse_lines,       [VPROF_PARSE_TYPES] = parse_types,
 #endif
-	[VPROF_PARSE_SYMBOLS] = parse_symbols, [VPROF_PARSE_FRAMES] = parse_frames,
+	[VPROF_PARSE_SYMBOLS] = parse_symbols,   [VPROF_PARSE_FRAMES] = parse_frames,
+	[VPROF_PARSE_PROGRAMS] = parse_programs,
 };
 
 bool parse_fail(GError **error, const char *format, ...)

@@ -41,6 +41,8 @@ bool parse_unpack(const struct parse_input *input, const struct vprof_parse_requ
                   struct parse_answer *answer, GError **error);
 bool parse_member(const struct parse_input *input, const struct vprof_parse_request *request,
                   struct parse_answer *answer, GError **error);
+bool parse_programs(const struct parse_input *input, const struct vprof_parse_request *request,
+                    struct parse_answer *answer, GError **error);
 bool parse_lines(const struct parse_input *input, const struct vprof_parse_request *request,
                  struct parse_answer *answer, GError **error);
 bool parse_pages(const struct parse_input *input, const struct vprof_parse_request *request,

@@ -2,6 +2,8 @@
 /* What is packed, by libarchive: payloads of kernels, kernel modules, the files of an initramfs. */
 #include <archive.h>
 #include <archive_entry.h>
+#include <elf.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "parse/parse.h"
@@ -9,6 +11,7 @@
 #define PIECE_BYTES (256u << 10)
 /* Unpacked, of one archive: some ten times what a distribution has. Zeros pack a thousand to one. */
 #define ARCHIVE_BYTES_MAX (UINT64_C(4) << 30)
+#define CPIO_ALIGN 4u
 
 /* What Linux has decoders for, and libarchive, too. archive_read_support_filter_all starts programs for some others. */
 static const int filters[VPROF_PARSE_PACKINGS] = {
@@ -74,37 +77,37 @@ bool parse_unpack(const struct parse_input *input, const struct vprof_parse_requ
 	return done;
 }
 
-/* "bin/sh", "./bin/sh" and "/bin/sh" are the same. */
-static bool is_named(struct archive_entry *entry, const char *name)
-{
-	const char *path = archive_entry_pathname(entry);
+/* ---- the archives of an initramfs ---- */
 
-	return path && archive_entry_filetype(entry) == AE_IFREG &&
-	       strcmp(path + strspn(path, "./"), name + strspn(name, "./")) == 0;
-}
+struct search {
+	const struct vprof_parse_request *request;
+	struct parse_answer *answer;
+	/* What becomes of a file. */
+	bool (*take)(const struct search *search, struct archive *archive, const char *name, uint64_t bytes,
+	             GError **error);
+	bool takes_part; /* what was found before a damaged end counts */
+};
 
-static bool entries_read(struct archive *archive, const struct vprof_parse_request *request,
-                         struct parse_answer *answer, GError **error)
+static bool entries_read(const struct search *search, struct archive *archive, GError **error)
 {
 	struct archive_entry *entry;
 	int result;
 
 	while ((result = archive_read_next_header(archive, &entry)) == ARCHIVE_OK || result == ARCHIVE_WARN) {
+		const char *name = archive_entry_pathname(entry);
+
 		if ((uint64_t)archive_filter_bytes(archive, 0) > ARCHIVE_BYTES_MAX)
 			return parse_fail(error, "it unpacks to more than %" G_GUINT64_FORMAT " bytes",
 			                  ARCHIVE_BYTES_MAX);
-		if (!is_named(entry, request->text))
-			continue;
-		if (!parse_answer_clear(answer, error) || !data_read(archive, answer, error))
+		if (name && archive_entry_filetype(entry) == AE_IFREG &&
+		    !search->take(search, archive, name, (uint64_t)MAX(archive_entry_size(entry), 0), error))
 			return false;
 	}
-	/* What was found before a damaged end counts. */
-	return result == ARCHIVE_EOF || answer->bytes > 0 || fail(archive, error);
+	return result == ARCHIVE_EOF || (search->takes_part && search->answer->bytes > 0) || fail(archive, error);
 }
 
 /* Looks through one archive; *used is how many bytes it has. */
-static bool archive_search(const uint8_t *from, size_t n, const struct vprof_parse_request *request,
-                           struct parse_answer *answer, size_t *used, GError **error)
+static bool archive_search(const struct search *search, const uint8_t *from, size_t n, size_t *used, GError **error)
 {
 	struct archive *archive = archive_read_new();
 	bool read;
@@ -112,7 +115,7 @@ static bool archive_search(const uint8_t *from, size_t n, const struct vprof_par
 	filters_allow(archive, VPROF_PARSE_ANY);
 	archive_read_support_format_cpio(archive);
 	if (archive_read_open_memory(archive, from, n) == ARCHIVE_OK)
-		read = is_simple(archive, error) && entries_read(archive, request, answer, error);
+		read = is_simple(archive, error) && entries_read(search, archive, error);
 	else
 		read = fail(archive, error);
 	*used = (size_t)MAX(archive_filter_bytes(archive, -1), 0);
@@ -124,21 +127,93 @@ static bool archive_search(const uint8_t *from, size_t n, const struct vprof_par
  * Archives may follow one another, with zeros between them, and what a later one has counts (Linux,
  * Documentation/driver-api/early-userspace/buffer-format.rst).
  */
-bool parse_member(const struct parse_input *input, const struct vprof_parse_request *request,
-                  struct parse_answer *answer, GError **error)
+static bool archives_search(const struct search *search, const struct parse_input *input, GError **error)
 {
 	size_t at = 0, used = 0;
 
-	if (request->text_bytes == 0)
-		return parse_fail(error, "no file is named");
 	for (;; at += used) {
 		while (at < input->n && input->bytes[at] == 0)
 			at++;
 		if (at == input->n)
 			return true;
-		if (!archive_search(input->bytes + at, input->n - at, request, answer, &used, error))
+		if (!archive_search(search, input->bytes + at, input->n - at, &used, error))
 			return false;
 		if (used == 0 || used > input->n - at)
 			return true;
 	}
+}
+
+/* ---- one file ---- */
+
+/* "bin/sh", "./bin/sh" and "/bin/sh" are the same. */
+static bool member_take(const struct search *search, struct archive *archive, const char *name, uint64_t bytes,
+                        GError **error)
+{
+	const char *wanted = search->request->text;
+
+	(void)bytes;
+	if (strcmp(name + strspn(name, "./"), wanted + strspn(wanted, "./")) != 0)
+		return true;
+	return parse_answer_clear(search->answer, error) && data_read(archive, search->answer, error);
+}
+
+bool parse_member(const struct parse_input *input, const struct vprof_parse_request *request,
+                  struct parse_answer *answer, GError **error)
+{
+	const struct search search = {request, answer, member_take, true};
+
+	if (request->text_bytes == 0)
+		return parse_fail(error, "no file is named");
+	return archives_search(&search, input, error);
+}
+
+/* ---- all programs ---- */
+
+static bool padding_put(struct parse_answer *answer, GError **error)
+{
+	static const char zeros[CPIO_ALIGN];
+
+	return parse_answer_put(answer, zeros, -answer->bytes % CPIO_ALIGN, error);
+}
+
+/* Of the "newc" format (Linux, buffer-format.rst). */
+static bool header_put(struct parse_answer *answer, const char *name, uint32_t bytes, GError **error)
+{
+	const uint32_t name_bytes = (uint32_t)strlen(name) + 1;
+	g_autofree char *header =
+		g_strdup_printf("070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X", 0u, AE_IFREG | 0755u, 0u,
+	                        0u, 1u, 0u, bytes, 0u, 0u, 0u, 0u, name_bytes, 0u);
+
+	return parse_answer_put(answer, header, strlen(header), error) &&
+	       parse_answer_put(answer, name, name_bytes, error) && padding_put(answer, error);
+}
+
+/* What can be mapped to be executed: kernel modules cannot. */
+static bool is_program(const uint8_t *piece, size_t n)
+{
+	return n > offsetof(Elf64_Ehdr, e_type) && memcmp(piece, ELFMAG, SELFMAG) == 0 &&
+	       piece[offsetof(Elf64_Ehdr, e_type)] != ET_REL;
+}
+
+static bool program_take(const struct search *search, struct archive *archive, const char *name, uint64_t bytes,
+                         GError **error)
+{
+	g_autofree uint8_t *piece = g_malloc(PIECE_BYTES);
+	la_ssize_t n = archive_read_data(archive, piece, PIECE_BYTES);
+
+	if (n < 0)
+		return fail(archive, error);
+	if (!is_program(piece, (size_t)n) || bytes > UINT32_MAX)
+		return header_put(search->answer, name, 0, error);
+	return header_put(search->answer, name, (uint32_t)bytes, error) &&
+	       parse_answer_put(search->answer, piece, (size_t)n, error) && data_read(archive, search->answer, error) &&
+	       padding_put(search->answer, error);
+}
+
+bool parse_programs(const struct parse_input *input, const struct vprof_parse_request *request,
+                    struct parse_answer *answer, GError **error)
+{
+	const struct search search = {request, answer, program_take, false};
+
+	return archives_search(&search, input, error) && header_put(answer, "TRAILER!!!", 0, error);
 }

@@ -11,6 +11,8 @@
 #include "lib/parser/parser.h"
 #include "lib/symbol/image_priv.h"
 
+#define PROGRAMS_BYTES_MAX (UINT64_C(256) << 20) /* unpacked, and kept */
+
 /* ---- files ---- */
 
 /* ".." would lead out of the folder; no directory entry has that name. */
@@ -103,6 +105,22 @@ static int answer_or_none(int answer)
 	return -1;
 }
 
+/* Sealed memory with the archive, or with what counts of it, which is then unpacked once and not for each member. */
+static int archive_open(struct user_archive *archive, GError **why)
+{
+	struct vprof_parse_request request = {.what = VPROF_PARSE_PROGRAMS, .answer_bytes = PROGRAMS_BYTES_MAX};
+	int whole = user_file_open(archive->path, &request.bytes, why);
+	int programs = whole >= 0 ? parser_ask(&request, whole, NULL) : -1;
+	struct stat status;
+
+	archive->bytes = request.bytes;
+	if (programs < 0 || fstat(programs, &status) != 0)
+		return whole;
+	archive->bytes = (uint64_t)status.st_size;
+	close(whole);
+	return programs;
+}
+
 int user_archive_find(struct user_archive *archive, const char *name, GError **error)
 {
 	struct vprof_parse_request request = {.what = VPROF_PARSE_MEMBER, .answer_bytes = USER_FILE_BYTES_MAX};
@@ -112,7 +130,7 @@ int user_archive_find(struct user_archive *archive, const char *name, GError **e
 	if (archive->failed || name[0] != '/' || !parser_add_name(&request, name))
 		return -1;
 	if (archive->sealed < 0)
-		archive->sealed = user_file_open(archive->path, &archive->bytes, &why);
+		archive->sealed = archive_open(archive, &why);
 	request.bytes = archive->bytes;
 	if (archive->sealed >= 0)
 		answer = answer_or_none(parser_ask(&request, archive->sealed, &why));
