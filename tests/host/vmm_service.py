@@ -70,11 +70,21 @@ class VmmService(harness.ProgramTest):
         harness.need_kvm()
         harness.need(os.geteuid() == 0, "a container with systemd needs root")
         harness.need_program("systemd-nspawn", "systemd-container")
-        self.root = self.folder / "root"
-        self.root.mkdir()
-        subprocess.run(["bsdtar", "-xpf", debian_root.root(), "-C", self.root], check=True)
+        self.root = self.folder / "changed" / "root"
+        self.mount()
         self.install()
         self.container = Container(self, self.root)
+
+    def mount(self):
+        """A Debian of which what is changed stays in memory."""
+        changed, upper, work = self.root.parent, self.root.parent / "upper", self.root.parent / "work"
+        changed.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "none", changed], check=True)
+        self.addCleanup(subprocess.run, ["umount", "--recursive", changed], check=True)
+        for folder in self.root, upper, work:
+            folder.mkdir()
+        subprocess.run(["mount", "-t", "overlay", "-o", f"lowerdir={debian_root.tree()},upperdir={upper},workdir={work}", "none", self.root],
+                       check=True)
 
     def install(self):
         """The programs, their units, and the libraries that they need."""

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A Debian with systemd, udev and a kernel: its packages, unpacked and configured by mmdebstrap, are in the user's cache folder. A
-test boots them as an initramfs, with what it adds over them, or from a disk by the initramfs that Debian has made."""
+test boots them as an initramfs, with what it adds over them, or from a disk by the initramfs that Debian has made, or has their files
+in a container."""
 import hashlib
+import os
 import pathlib
 import shutil
 import subprocess
@@ -19,6 +21,8 @@ LEFT_OUT = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/per
             "usr/lib/modules", "boot")
 DISK_MIB = 320
 SECONDS = 540
+RECIPE = hashlib.sha256(repr((SUITE, PACKAGES, LEFT_OUT, DISK_MIB)).encode()).hexdigest()[:8]
+NAME = f"debian-root-{SUITE}-{RECIPE}"
 
 
 def make_disk(folder):
@@ -43,12 +47,20 @@ def fetch(folder):
 def files():
     """The folder with the cpio archive of the packages alone, and with what boots from a disk."""
     harness.need_program("mmdebstrap", "mmdebstrap")
-    recipe = hashlib.sha256(repr((SUITE, PACKAGES, LEFT_OUT, DISK_MIB)).encode()).hexdigest()[:8]
-    return registry.cached(f"debian-root-{SUITE}-{recipe}", fetch)
+    return registry.cached(NAME, fetch)
 
 
 def root():
     return files() / "root.cpio"
+
+
+def unpack(folder):
+    registry.run(folder, "bsdtar", "-xpf", root())
+
+
+def tree():
+    """The folder with its files as they are, which only root makes."""
+    return registry.cached(f"{NAME}-tree", unpack)
 
 
 def disk():
@@ -84,6 +96,8 @@ def initramfs(to, overlay):
 if __name__ == "__main__":
     try:
         print(root())
+        if os.geteuid() == 0:
+            print(tree())
     except unittest.SkipTest as missing:
         print(missing)
         sys.exit(harness.SKIPPED)
