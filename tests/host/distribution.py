@@ -37,7 +37,7 @@ class Distribution(LinuxTest):
         subprocess.run(["cp", "--sparse=always", image, self.image], check=True)
         unit.write_text(UNIT_TEXT)
         self.debugfs(f"write {unit} /etc/systemd/system/{UNIT}")
-        return self.run_program(VPROF, "run", "--kernel", kernel, "--initrd", initrd, "--disk", self.image, "-m", "512M", "-F", 500, "-g",
+        return self.run_program(VPROF, "run", "--kernel", kernel, "--initrd", initrd, "--disk", self.image, "-m", "512M", "-F", 300, "-g",
                                 "--append", APPEND, "-o", self.recording, "--no-report", timeout=SECONDS)[0]
 
     def functions(self):

@@ -9,12 +9,12 @@ from linux_guest import LinuxTest, leaves
 
 COMMAND = """
 sort -o /tmp/sorted {lines}
-i=0; while [ $i -lt 30 ]; do find / -xdev -name '*z*x' -o -name '*.nothing'; i=$((i + 1)); done
+i=0; while [ $i -lt 15 ]; do find / -xdev -name '*z*x' -o -name '*.nothing'; i=$((i + 1)); done
 perl -e '{perl}'
 python3.11 -I -S {python}
 sqlite3 :memory: '{sql}'
 openssl speed -seconds 1 -bytes 1024 sha256
-{jit} 3
+{jit} 2
 {cc1} -fpreprocessed -quiet -O2 -o /dev/null {source}
 """
 PERL = "for my $i (1 .. 20000) { push @x, sprintf q(%x), $i * 7919 % 65537 } print scalar(grep { /^a.*f/ } sort @x)"
@@ -24,17 +24,17 @@ def digits(i):
 
 class Work:
     def all(self):
-        return sum(map(digits, range(3000)))
+        return sum(map(digits, range(1200)))
 
 print(Work().all())
 """
 # What calls digits: map() is C, which executes it in an interpreter of its own.
 PYTHON_CALLERS = ["py::<module>", "py::Work.all", "py::digits"]
 INTERPRETER = "_PyEval_EvalFrameDefault"
-SQL = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 40000) "
+SQL = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 20000) "
        "SELECT count(*), sum(length(hex(x))) FROM (SELECT x FROM c ORDER BY x * 7919 % 65537);")
 PROGRAMS = "sort", "find", "perl", "python3.11", "sqlite3", "openssl", "cc1"
-LINES, FUNCTIONS = 15_000, 25
+LINES, FUNCTIONS = 15_000, 8
 SAMPLES_MIN = 300
 EACH_MIN = 15
 WHOLE_MIN = 0.98  # of all, and of each program within the error of its number of samples
