@@ -18,7 +18,7 @@ from linux_guest import LinuxTest
 MORE = (r"orc|unwind|btf|bpf|sort|swap|cmp|ftrace|fentry|trace|static_call|jump_label|crypt|sha|hash|acpi|xas|radix|mpi|"
         r"clear_bss|thunk|returns|find_next_bit|syscall|cmdline|e820|pvclock|ktime")
 
-WORKLOAD = ("reader 7 & lister 7 & wait; driver 3; read -r line </etc/motd; echo \"motd: $line\"; "
+WORKLOAD = ("reader 8 & lister 8 & wait; driver 3; read -r line </etc/motd; echo \"motd: $line\"; "
             "mount | busybox grep ' / '; echo kept >/written; exit 7")
 WHOLE_MIN, ROOTED_MIN = 0.999, 0.95  # of a boot; of a load in a system with modules
 # A boot of this kernel has some 200 million instructions: enough time for a host that emulates so many in a second.
@@ -58,7 +58,7 @@ class Debian(LinuxTest):
         load = pathlib.Path(os.environ["VPROF_BIN"]) / "syscall_load"
         harness.script("root_image.sh", self.image, f"{load}:reader:lister:driver")
         return self.run_program(VPROF, "run", "--kernel", kernel, "--disk", self.image, "--root", "/dev/vda",
-                                "--modules", modules, "--append", f"{QUIET} 8250.nr_uarts=1", "-F", 300, "-g", "-o", self.recording, "--no-report",
+                                "--modules", modules, "--append", f"{QUIET} 8250.nr_uarts=1", "-F", 500, "-g", "-o", self.recording, "--no-report",
                                 "--exec", shlex.join(["sh", "-c", WORKLOAD]), status=7, timeout=SECONDS)
 
     def test_one_serial_port(self):
