@@ -16,7 +16,7 @@ from harness import VPROF
 
 BOOT_SECONDS = 240
 RESOLVED_MIN = 0.99
-RECORDINGS_MAX = LOOKS_MAX = 4
+RECORDINGS_MAX, LOOKS_MAX = 8, 4
 # dd reads /dev/zero: read_zero clears user memory, by whatever variant the CPU has.
 WORKLOAD = r"clear_user|rep_stos|read_zero|vfs_read"
 
@@ -44,7 +44,7 @@ class Tcg(libvirt.LibvirtTest):
     def domain_list(self):
         return json.loads(self.run_program(*self.attach("--list", "--json"))[0])
 
-    def record(self, *options, seconds=8):
+    def record(self, *options, seconds=4):
         return self.run_program(*self.attach("tcg", "--duration", f"{seconds}s", "-o", self.recording, *options))
 
     def guest_symbols(self):
@@ -101,7 +101,7 @@ class Tcg(libvirt.LibvirtTest):
 
     def check_waits(self):
         """By looks alone: the shell of the disk's work waits for its children nearly always, and each nap takes a second."""
-        self.record("--wall")
+        self.record("--wall", seconds=5)
         document = json.loads(self.run_program(VPROF, "report", "--json", "-i", self.recording, "--sort", "state,comm,sym")[0])
         (table,) = [table for table in document["tables"] if table["event"] == "wall"]
         seconds = collections.Counter()
@@ -151,7 +151,7 @@ class Tcg(libvirt.LibvirtTest):
 
     def check_top(self):
         """The same of what is looked at live."""
-        out, _ = self.run_program(VPROF, "top", "--connect", self.libvirt.uri, "--once", "--json", "-d", "6", "tcg",
+        out, _ = self.run_program(VPROF, "top", "--connect", self.libvirt.uri, "--once", "--json", "-d", "4", "tcg",
                                   "-s", "sym,module,mode", "--kernel", self.kernel, timeout=120)
         rows = json.loads(out)["rows"]
         busiest = next(row["symbol"] for row in rows if row["mode"] == "kernel")
@@ -177,12 +177,12 @@ class Tcg(libvirt.LibvirtTest):
         before = self.guest_symbols()
         vprof = self.start(*self.attach("tcg", "--no-report", "-o", self.recording))
         self.addCleanup(vprof.kill)
-        time.sleep(3)
+        time.sleep(2)
         self.check_rights(vprof.pid)
         self.console.write_text("")
         self.libvirt.virsh("reset", "tcg")
         after = self.guest_symbols()
-        time.sleep(6)
+        time.sleep(4)
         vprof.send_signal(signal.SIGINT)
         _, err = self.finish(vprof)
         if before["_text"] == after["_text"]:
@@ -210,7 +210,7 @@ class Tcg(libvirt.LibvirtTest):
         self.check_module(symbols)
         self.check_tasks()
         self.check_cgroups()
-        self.record("--kernel", self.kernel, seconds=5)
+        self.record("--kernel", self.kernel, seconds=3)
         self.check_profile(["--kernel"])
         self.check_top()
         self.check_now()
