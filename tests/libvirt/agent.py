@@ -43,7 +43,7 @@ class Agent(libvirt.LibvirtTest):
                                            devices=CHANNEL.format(socket=self.agent))
         self.recording = self.folder / "recording"
 
-    def record(self, agent, *options, seconds=6):
+    def record(self, agent, *options, seconds=4):
         return self.run_program(*self.attach("tcg", "--agent", agent, "--duration", f"{seconds}s", "--no-report", "-o",
                                              self.recording, *options), timeout=120)[1]
 
@@ -76,7 +76,7 @@ class Agent(libvirt.LibvirtTest):
         self.bare, place = libvirt.kernel_without_types(self.kernel, self.folder), self.folder / "bin"
         place.mkdir()
         shutil.copy(PROGRAM, place)
-        self.record(self.agent, "--kernel", self.bare, "--symfs", self.folder, seconds=4)
+        self.record(self.agent, "--kernel", self.bare, "--symfs", self.folder, seconds=3)
         report, rows = self.report(self.recording, "--sort", "mode,module,sym")
         user = [row for row in rows if row["mode"] == "user"]
         print(report["recording"]["missing"], user[:5], flush=True)
