@@ -99,16 +99,25 @@ class AgentService(libvirt.LibvirtTest):
         self.assertEqual(got, status, f"{command}: {out}")
         return out
 
-    def property(self, name):
-        return self.run_in_guest(f"systemctl show --value -p {name} {UNIT}")
+    def properties(self, *names):
+        lines = self.run_in_guest(f"systemctl show {UNIT} -p {','.join(names)}").splitlines()
+        values = dict(line.split("=", 1) for line in lines)
+        return [values[name] for name in names]
 
     def wait_active(self, but=None):
         """The process that systemd runs as the service, another one than `but`."""
-        def there():
-            return self.property("ActiveState") == "active" and self.property("MainPID") not in ("0", but)
+        found = []
 
-        harness.wait_until(there, f"systemd to start {UNIT}: {self.run_in_guest(f'systemctl status {UNIT}; :')}", 120)
-        return self.property("MainPID")
+        def there():
+            found[:] = self.properties("ActiveState", "MainPID")
+            return found[0] == "active" and found[1] not in ("0", but)
+
+        try:
+            harness.wait_until(there, f"systemd to start {UNIT}", 120)
+        except AssertionError:
+            print(self.run_in_guest(f"systemctl status {UNIT}; :"), flush=True)
+            raise
+        return found[1]
 
     def mark(self, name):
         """A phase that an unprivileged user marks, once there is a listener."""
@@ -123,7 +132,9 @@ class AgentService(libvirt.LibvirtTest):
 
     def check_no_listener(self):
         """There is no pipe that takes marks while they would be lost."""
-        self.run_in_guest("for i in $(seq 300); do [ ! -p /run/vprof-agent.marks ] || exit 1; sleep 0.01; done")
+        # A shell that waits by itself: a process takes longer to start there.
+        self.run_in_guest("mkfifo /tmp/silent")
+        self.run_in_guest("bash -c 'for i in {1..150}; do [ ! -p /run/vprof-agent.marks ] || exit 1; read -t 0.02; done <>/tmp/silent; :'")
 
     def check_life(self):
         """Phases go on through a restart and a crash, and mappings are known."""
@@ -136,7 +147,7 @@ class AgentService(libvirt.LibvirtTest):
         self.mark("restarted")
         self.run_in_guest(f"kill -KILL {pid}")
         self.wait_active(but=pid)
-        self.assertEqual(self.property("NRestarts"), "1")
+        self.assertEqual(self.properties("NRestarts"), ["1"])
         self.mark("crashed")
         vprof.send_signal(signal.SIGINT)
         _, err = self.finish(vprof, timeout=120)
@@ -167,7 +178,7 @@ class AgentService(libvirt.LibvirtTest):
         xml = self.folder / "channel.xml"
         xml.write_text(self.channel)
         self.libvirt.virsh("detach-device", "debian", xml)
-        harness.wait_until(lambda: self.property("ActiveState") == "inactive", f"systemd to stop {UNIT}", 120)
+        harness.wait_until(lambda: self.properties("ActiveState") == ["inactive"], f"systemd to stop {UNIT}", 120)
         self.run_in_guest("test ! -e /run/vprof-agent.marks")
         self.libvirt.virsh("attach-device", "debian", xml)
         self.wait_active()
