@@ -130,7 +130,7 @@ class Session(libvirt.LibvirtTest):
         kernel = home / "kernel"
         kernel.write_bytes(harness.guest("user_shares").read_bytes())
         (home / "domain.xml").write_text(libvirt.DOMAIN.format(
-            name="mine", accelerator="qemu", memory=64, vcpus=1, machine="pc", current="", kernel=kernel, append="",
+            name="mine", loader="", accelerator="qemu", memory=64, vcpus=1, machine="pc", current="", kernel=kernel, append="",
             initrd="", console=home / "console", backing="", devices=""))
         self.folder.chmod(0o711)
         for path in [home, *home.rglob("*")]:
