@@ -17,7 +17,7 @@ import web_server
 from harness import BIN, VPROF
 
 SECONDS = 120  # until something has happened
-SETTLED_SECONDS, LOOKS = 20, 5  # in the middle of which what was only needed for a profile is given back
+SETTLED_SECONDS, LOOKS = 10, 5  # in the middle of which what was only needed for a profile is given back
 MEMORY_MAX_MIB = 12  # of a guest: its engine's processes, and its worker in the daemon
 
 
