@@ -78,7 +78,7 @@ class Linux(harness.ProgramTest):
         with self.errors.open("w") as errors:
             self.qemu = self.start(
                 "qemu-system-x86_64", "-name", "linux,debug-threads=on", "-machine", "pc,acpi=off", "-accel", "kvm",
-                "-cpu", CPU, "-m", "320", "-smp", "2", "-display", "none", "-nodefaults", "-no-reboot",
+                "-cpu", CPU, "-m", "128", "-smp", "2", "-display", "none", "-nodefaults", "-no-reboot",
                 "-serial", f"file:{self.console}", "-qmp", f"unix:{self.qmp},server=on,wait=off",
                 "-kernel", self.kernel, "-initrd", initrd, "-append", COMMAND_LINE,
                 stdout=subprocess.DEVNULL, stderr=errors)
@@ -92,7 +92,7 @@ class Linux(harness.ProgramTest):
             self.fail(f"the guest did not boot: {text}\n{self.console.read_text(errors='replace')[-1000:]}")
         return self.console.exists() and "Run /init" in self.console.read_text(errors="replace")
 
-    def record(self, *options, seconds=5):
+    def record(self, *options, seconds=3):
         return self.run_program(VPROF, "attach", "--pid", self.qemu.pid, "--qmp", self.qmp, "--symfs", self.root,
                                 "--duration", f"{seconds}s", "-o", self.recording, *options, timeout=120)
 

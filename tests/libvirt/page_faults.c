@@ -4,7 +4,7 @@
  * mend: it touches pages for the first time, one after the other, and the kernel has to clear and map each.
  */
 #define PAGE_BYTES 4096ul
-#define PAGES (60ul << 10)
+#define PAGES (20ul << 10)
 #define ROUNDS 1000000u /* of nothing, between two pages: a good part of the time that one takes */
 
 static unsigned char memory[PAGES * PAGE_BYTES];
