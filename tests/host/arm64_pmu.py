@@ -12,7 +12,7 @@ from arm64_host import ARM64
 SECONDS = 200
 ICOUNT = "shift=2,sleep=off"
 CYCLES = 4  # of an instruction
-TURNS = 100_000_000  # own_count.S: of two instructions
+TURNS = 25_000_000  # own_count.S: of two instructions
 CLOSE = 0.01
 PERIOD = 1_000_000
 HZ = 1000

@@ -5,7 +5,7 @@
  */
 #define UART 0xd0000000         /* as the device tree says */
 #define PSCI_SYSTEM_OFF 0x84000008
-#define TURNS 100000000         /* of two instructions */
+#define TURNS 25000000          /* of two instructions */
 
 /* Arm ARM, D19.5. */
 #define PMCR_START 0x47         /* LC, C, P, E */
