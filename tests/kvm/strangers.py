@@ -22,6 +22,7 @@ SAMPLES_MIN = 100
 HUGEPAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
 HUGEPAGES_WANTED = 32  # for the 64 MiB of other_vmm
 SECOND = 10**9
+HZ = 999  # unless another rate is given
 PLUGGED = 3  # the vCPU that other_vmm plugs in
 
 
@@ -156,7 +157,7 @@ class Strangers(harness.ProgramTest):
         whole, parts = vcpus[0]["parts-ns"]["wall"], vcpus[PLUGGED]["parts-ns"]
         print(whole, parts, flush=True)
         self.assertGreater(parts["offline"], 1e9)
-        self.assertGreater(parts["guest"], 1e9)
+        self.assertGreater(parts["guest"], 0.8 * len(plugged) * SECOND / HZ)
         self.assertLess(abs(parts["wall"] - whole), 0.1 * whole)
         self.assertLess(abs(parts["residual"]), 0.01 * parts["wall"])
 
