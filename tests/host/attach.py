@@ -108,7 +108,7 @@ class Attach(harness.ProgramTest):
         return qemu
 
     def boot(self):
-        self.qemu = self.start_qemu("qmp")
+        self.vmm = self.qemu = self.start_qemu("qmp")
         self.wait_for_init()
 
     def tell(self, name, *commands):
@@ -124,15 +124,22 @@ class Attach(harness.ProgramTest):
         return answer["return"]
 
     def wait_for_console(self, text):
-        harness.wait_until(lambda: self.console.exists() and text in self.console.read_text(errors="replace"), text, 120)
+        def is_there():
+            there = self.console.exists() and text in self.console.read_text(errors="replace")
+            if not there:
+                self.check_alive()
+            return there
+        harness.wait_until(is_there, text, 120)
 
     def wait_for_init(self):
         self.wait_for_console("init: up")
 
     def check_alive(self):
-        if self.qemu.poll() is not None:
-            out, err = self.qemu.communicate()
-            self.fail(f"QEMU has ended with {self.qemu.returncode}: {out}{err}\n{self.console.read_text(errors='replace')[-2000:]}")
+        """The guest's VMM has not ended, as it does when an emulator's fault has ended the guest."""
+        if self.vmm.poll() is not None:
+            out, err = self.vmm.communicate()
+            console = self.console.read_text(errors="replace") if self.console.exists() else ""
+            self.fail(f"the VMM has ended with {self.vmm.returncode}: {out}{err}\n{console[-2000:]}")
 
     @contextlib.contextmanager
     def stopped(self):
@@ -365,6 +372,7 @@ class Attach(harness.ProgramTest):
         vprof = self.start(VPROF, "run", "--kernel", self.kernel, "--initrd", self.folder / "initrd", "--vcpus", 2, "-m", "256M",
                            "--append", "waits", "--console", self.console, "--no-report", "-o", self.recording, "--off-cpu", "--wall",
                            "--on-panic", "keep")
+        self.vmm = vprof
         self.wait_for_init()
         (engine,) = json.loads(self.run_program(VPROF, "list", "--json")[0])
         which = engine["status"]["pid"]
