@@ -3,7 +3,6 @@
 """On a stock host: a QEMU with KVM that runs Debian's Linux is attached to, as root with the rights that Debian leaves to root. What its
 tasks wait for is what the guest itself says."""
 import collections
-import contextlib
 import json
 import os
 import pathlib
@@ -24,6 +23,7 @@ SLEEPERS_MIN, CHANGED_MAX = 40, 8
 WAIT_MIN = 0.6  # of the time of all samples, without that before the first look and after the last one
 NAPS, NAP_SECONDS = 15, 0.2  # at least so many of 30
 PLUGGED = 128 << 20  # bytes: a block of Linux's
+TWO_CPUS = "-smp", "1,maxcpus=2"
 CPU, SECOND_CPU = "host-x86_64-cpu", {"id": "second", "socket-id": 0, "die-id": 0, "core-id": 1, "thread-id": 0}
 CPU_SAMPLES_MIN = 60
 PANIC_SECONDS = 5
@@ -57,6 +57,11 @@ for task in /proc/[0-9]*; do
 	read -r wchan <$task/wchan
 	read -r stat <$task/stat && echo "task $wchan $stat"
 done
+# A processor that is plugged in waits for this, and has work then.
+if [ "$1" = plugs ]; then
+	(until busybox sh -c 'echo 1 >/sys/devices/system/cpu/cpu1/online' 2>/dev/null; do busybox sleep 0.2; done
+	echo "init: two processors"; exec user_spin_static 10000) &
+fi
 # For tasks that wait known ways: two that compute all the time beside the one below, for two processors, and one that naps.
 if [ "$1" = waits ]; then
 	user_spin_static 10000 &
@@ -68,16 +73,9 @@ if [ "$1" = waits ]; then
 	known_waits 5 &
 fi
 echo "init: up"
-plugged=/sys/devices/system/cpu/cpu1
 while :; do
 	user_spin_static 1
 	dd if=/dev/zero of=/dev/null bs=4k count=20000
-	# A processor that is plugged in waits for this, and has work then.
-	[ ! -e $plugged/online ] || read -r online <$plugged/online
-	if [ "$online" = 0 ] && echo 1 >$plugged/online; then
-		echo "init: two processors"
-		user_spin_static 10000 &
-	fi
 done
 """
 
@@ -97,9 +95,9 @@ class Attach(harness.ProgramTest):
                        harness.BIN / "known_waits")
 
     def start_qemu(self, name, *options):
-        """A guest with 256 MiB and a processor, room for more of both, and two monitors: `name` and `name`-2."""
+        """A guest with 256 MiB, and two monitors: `name` and `name`-2."""
         qemu = self.start("qemu-system-x86_64", "-name", "guest,debug-threads=on", "-accel", "kvm", "-cpu", "host", "-m",
-                          "256,slots=1,maxmem=1G", "-smp", "1,maxcpus=2", "-display", "none", "-vga", "none", "-serial", f"file:{self.folder / name}.console",
+                          "256,slots=1,maxmem=1G", "-display", "none", "-vga", "none", "-serial", f"file:{self.folder / name}.console",
                           "-kernel", self.kernel, "-initrd", self.folder / "initrd", "-append", "console=ttyS0 panic=-1 quiet", "-no-reboot",
                           *(word for path in (name, f"{name}-2") for word in ("-qmp", f"unix:{self.folder / path},server=on,wait=off")),
                           *options)
@@ -107,8 +105,8 @@ class Attach(harness.ProgramTest):
         self.addCleanup(qemu.terminate)
         return qemu
 
-    def boot(self):
-        self.vmm = self.qemu = self.start_qemu("qmp")
+    def boot(self, *options):
+        self.vmm = self.qemu = self.start_qemu("qmp", *options)
         self.wait_for_init()
 
     def tell(self, name, *commands):
@@ -141,18 +139,11 @@ class Attach(harness.ProgramTest):
             console = self.console.read_text(errors="replace") if self.console.exists() else ""
             self.fail(f"the VMM has ended with {self.vmm.returncode}: {out}{err}\n{console[-2000:]}")
 
-    @contextlib.contextmanager
-    def stopped(self):
-        """What it computes would cost the analysis of what it has computed its processor."""
-        self.tell("qmp-2", {"execute": "stop"})
-        yield
-        self.tell("qmp-2", {"execute": "cont"})
-
     def guest(self):
         return "--pid", self.qemu.pid, "--qmp", self.qmp
 
-    def record(self, *options, before=(), seconds=5):
-        return self.run_program(*before, VPROF, "attach", *self.guest(), "--duration", f"{seconds}s", "-o", self.recording, *options,
+    def record(self, *options, before=()):
+        return self.run_program(*before, VPROF, "attach", *self.guest(), "--duration", "5s", "-o", self.recording, *options,
                                 timeout=60)
 
     def check_modes(self, samples):
@@ -189,10 +180,6 @@ class Attach(harness.ProgramTest):
         out, err = self.record("--wall")
         self.assertIn("route bpf, task-clock at 999 Hz", err)
         self.assertNotIn("best route", err)
-        with self.stopped():
-            self.check_recording(out)
-
-    def check_recording(self, out):
         chains = re.search(r"# chains +kernel, by ORC: .*", out)
         print(chains and chains[0], flush=True)
         self.assertGreater(float(re.search(r"([0-9.]+) % whole", chains[0])[1]), WHOLE_MIN)
@@ -216,7 +203,7 @@ class Attach(harness.ProgramTest):
         out, _ = self.run_program(*without, VPROF, "doctor", *self.guest())
         self.assertRegex(out, f"note +route +{why}")
         self.assertRegex(out, r"ok +default +monitor\n")
-        out, err = self.record(before=without, seconds=1)
+        out, err = self.record(before=without)
         self.assertRegex(err, f"vprof: monitor is not the best route; {why}")
         self.assertRegex(out, f"route: {why}")
 
@@ -425,12 +412,6 @@ class Attach(harness.ProgramTest):
         time.sleep(PLUGGED_SECONDS)
         self.detach(vprof, "plug")
         self.check_alive()
-        with self.stopped():
-            self.check_plugged()
-        doctor = json.loads(self.run_program(VPROF, "doctor", "--pid", self.qemu.pid, "--json")[0])
-        self.assertGreater(doctor["memory-bytes"], PLUGGED + (255 << 20))
-
-    def check_plugged(self):
         samples = [sample for sample in perf.vprof_samples(self.folder / "plug") if sample["mode"] != "vmm"]
         tasks = collections.Counter(sample["comm"] for sample in samples if sample["vcpu"] == 1)
         print(f"  on the vCPU that was plugged in: {tasks.most_common(4)}", flush=True)
@@ -439,6 +420,8 @@ class Attach(harness.ProgramTest):
                    if os.readlink(link).startswith("/memfd:memory-backend-memfd")]
         print(f"  {used >> 10} KiB of what was plugged in are used", flush=True)
         self.assertGreater(used, 0)
+        doctor = json.loads(self.run_program(VPROF, "doctor", "--pid", self.qemu.pid, "--json")[0])
+        self.assertGreater(doctor["memory-bytes"], PLUGGED + (255 << 20))
         self.whole_user_chains(self.folder / "plug")
 
     def pause(self, name):
@@ -483,7 +466,7 @@ class Attach(harness.ProgramTest):
         self.qemu.terminate()
         self.qemu.wait()
         other = self.start_qemu("other", "-incoming", "defer", "-object", f"memory-backend-memfd,id=more,size={PLUGGED}",
-                                "-device", "pc-dimm,id=dimm,memdev=more",
+                                "-device", "pc-dimm,id=dimm,memdev=more", *TWO_CPUS,
                                 "-device", ",".join([CPU, *(f"{key}={value}" for key, value in SECOND_CPU.items())]))
         harness.wait_for_socket(self.folder / "other-2")
         vprof = self.start_recording("restored", "--pid", other.pid)
@@ -492,21 +475,24 @@ class Attach(harness.ProgramTest):
         self.wait_for_word("restored", "has booted")
         time.sleep(RESTORED_SECONDS)
         self.detach(vprof, "restored")
-        other.kill()
         samples = [sample for sample in perf.vprof_samples(self.folder / "restored") if sample["mode"] != "vmm"]
         self.check_modes(samples)
         tasks = collections.Counter(sample["comm"] for sample in samples)
         print("  tasks", tasks.most_common(4), flush=True)
         for name in "user_spin_stati", "dd":
-            self.assertGreater(tasks[name], 0.05 * len(samples))
+            self.assertGreater(tasks[name], 0.01 * len(samples))
+
+    def test_life(self):
+        """What becomes of a guest without libvirt while it is recorded."""
+        self.boot(*TWO_CPUS, "-append", "console=ttyS0 panic=-1 quiet plugs")
+        self.check_plug()
+        self.check_restored(self.check_pause())
 
     def test_attach(self):
         self.boot()
         if self.series == "6.12":
             self.check_tasks_now()
             self.check_root()
-            self.check_plug()
-            self.check_restored(self.check_pause())
         else:
             self.check_root()
             self.check_less()
