@@ -4,7 +4,10 @@
 #include "ui/message.h"
 
 #define REQUEST_MS_MAX 30000
-#define FILES_OF_THREAD 8u
+/* Under way at once when many files wait: some servers answer after half a second, when the profile is on their disk.
+ */
+#define REQUESTS_MAX 8u
+#define FILES_OF_REQUEST 8u
 #define WAIT_FIRST_US (G_USEC_PER_SEC / 4)
 #define WAIT_MAX_US (30 * G_USEC_PER_SEC)
 
@@ -134,8 +137,8 @@ static gpointer send_beside(gpointer data)
 /* On several threads where there are many. */
 static void send_all(struct pass *pass)
 {
-	GThread *threads[PUSH_QUEUE_REQUESTS - 1];
-	const guint n = MIN(pass->names->len / FILES_OF_THREAD, PUSH_QUEUE_REQUESTS - 1);
+	GThread *threads[REQUESTS_MAX - 1];
+	const guint n = MIN(pass->names->len / FILES_OF_REQUEST, REQUESTS_MAX - 1);
 
 	for (guint i = 0; i < n; i++)
 		threads[i] = g_thread_new("push", send_beside, pass);

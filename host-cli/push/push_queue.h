@@ -9,10 +9,6 @@
 #include "push/push_sender.h"
 #include "push/push_spool.h"
 
-/* Requests that are under way at once when many files wait: some servers answer after half a second, when the profile
- * is on their disk. */
-#define PUSH_QUEUE_REQUESTS 8u
-
 struct push_queue {
 	/* Set by the caller, and the caller's. */
 	struct push_spool *spool;

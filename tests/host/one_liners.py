@@ -16,7 +16,7 @@ from harness import VPROF
 QUIET = "--append", "quiet"
 MODULES = ("drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virtio/virtio_mmio", "drivers/block/virtio_blk",
            "arch/x86/kernel/cpuid")
-# The end of a mount has the kernel's thread for RCU work, whose trace points are the scheduler's first.
+# The end of a mount gives the kernel's thread for RCU work something to do: its trace points are the scheduler's first.
 INIT = """#!/bin/sh
 busybox mount -t proc proc /proc
 busybox mount -t devtmpfs dev /dev

@@ -362,7 +362,7 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 	}
 	qemu->guest.process = qemu->pid;
 	learn(qemu);
-	if (config->lean && qemu->domain && qemu->view && !qemu->monitor)
+	if (qemu->lean && qemu->domain && qemu->view && !qemu->monitor)
 		leave_libvirt(qemu);
 	return qemu;
 }

@@ -222,11 +222,10 @@ char *image_build_id_text(const struct image *image)
 
 bool image_build_id_address(const struct image *image, uint64_t *gva)
 {
-	const uint64_t offset = (uint64_t)(image->build_id.data - image->bytes.data);
-
 	*gva = image->build_id_gva;
 	for (size_t i = 0; *gva == 0 && image->build_id.n > 0 && i < image->n_segments; i++) {
 		const struct image_segment *segment = &image->segments[i];
+		const uint64_t offset = (uint64_t)(image->build_id.data - image->bytes.data);
 
 		if (offset - segment->file_offset < segment->file_bytes)
 			*gva = segment->gva + (offset - segment->file_offset);
