@@ -17,7 +17,8 @@ const struct option_row filter_option_rows[] = {
 	{"mode", OPTION_LIST, offsetof(struct filter_options, modes), "only these modes: kernel, user, vmm or other",
          "MODE,...", "kernel user vmm other"},
 	{"time", OPTION_TEXT, offsetof(struct filter_options, time),
-         "only from A to B, seconds as `vprof script` prints them; either may be omitted", "A,B"},
+         "only from A to B, seconds as `vprof script` prints them, or parts of the recording: 10%,20%; either may be omitted",
+         "A,B"},
 	{NULL},
 };
 
@@ -43,8 +44,8 @@ struct filter {
 	struct matcher comm, cgroup;
 	GArray *pids, *vcpus; /* of struct range; NULL: all */
 	unsigned modes;       /* bits; 0: all */
-	uint64_t begin_ns, end_ns;
-	bool *events; /* by number; NULL: all */
+	struct range time;    /* without its last ns */
+	bool *events;         /* by number; NULL: all */
 };
 
 /* ---- the values ---- */
@@ -115,26 +116,45 @@ static bool seconds_parse(const char *text, uint64_t *ns)
 	return true;
 }
 
-static bool time_parse(const char *text, uint64_t *begin_ns, uint64_t *end_ns, GError **error)
+/* "10%" of the time between two samples. */
+static bool part_parse(const char *text, const struct range *span, uint64_t *ns)
+{
+	g_autofree char *digits = g_strndup(text, strlen(text) - 1);
+	char *end;
+	const double percent = g_ascii_strtod(digits, &end);
+
+	if (!g_ascii_isdigit(digits[0]) || *end != '\0' || !(percent <= 100))
+		return false;
+	*ns = span->first + (uint64_t)((double)(span->last - span->first) * percent / 100);
+	return true;
+}
+
+/* `span`: the times of the first sample of the recording and just behind the last one. */
+static bool time_parse(const char *text, const struct range *span, struct range *time, GError **error)
 {
 	g_auto(GStrv) ends = g_strsplit(text ? text : ",", ",", 2);
+	uint64_t *const times[] = {&time->first, &time->last};
+	bool good = ends[0] && ends[1];
 
-	*begin_ns = 0;
-	*end_ns = UINT64_MAX;
-	if (ends[0] && ends[1] && seconds_parse(ends[0], begin_ns) && seconds_parse(ends[1], end_ns) &&
-	    *begin_ns < *end_ns)
+	*time = (struct range){0, UINT64_MAX};
+	for (size_t i = 0; good && i < G_N_ELEMENTS(times); i++)
+		good = g_str_has_suffix(ends[i], "%") ? part_parse(ends[i], span, times[i])
+		                                      : seconds_parse(ends[i], times[i]);
+	if (good && time->first < time->last)
 		return true;
-	g_set_error(error, UNITS_ERROR, UNITS_ERROR_FORMAT,
-	            "--time takes A,B, two times in seconds of which one may be omitted, A before B, not \"%s\"", text);
+	g_set_error(
+		error, UNITS_ERROR, UNITS_ERROR_FORMAT,
+		"--time takes A,B, two times in seconds or percent, of which one may be omitted, A before B, not \"%s\"",
+		text);
 	return false;
 }
 
-static bool parse(const struct filter_options *options, struct filter *filter, GError **error)
+static bool parse(const struct filter_options *options, const struct range *span, struct filter *filter, GError **error)
 {
 	return ranges_parse("--pid", options->pids, &filter->pids, error) &&
 	       ranges_parse("--vcpu", options->vcpus, &filter->vcpus, error) &&
 	       modes_parse(options->modes, &filter->modes, error) &&
-	       time_parse(options->time, &filter->begin_ns, &filter->end_ns, error);
+	       time_parse(options->time, span, &filter->time, error);
 }
 
 static void clear(struct filter *filter)
@@ -148,8 +168,9 @@ static void clear(struct filter *filter)
 
 bool filter_options_check(const struct filter_options *options, GError **error)
 {
+	const struct range any = {0, UINT64_MAX / 2};
 	struct filter filter = {0};
-	bool good = parse(options, &filter, error);
+	bool good = parse(options, &any, &filter, error);
 
 	clear(&filter);
 	return good;
@@ -177,9 +198,40 @@ static bool events_find(struct filter *filter, const struct recording *recording
 	return true;
 }
 
-struct filter *filter_new(const struct filter_options *options, const struct recording *recording, struct names *names,
+struct span {
+	struct recording *recording;
+	struct range times;
+};
+
+static bool span_take(const struct perf_event_header *record, size_t bytes, void *data)
+{
+	struct span *span = data;
+	struct record_sample sample;
+	int event;
+
+	if (record->type == PERF_RECORD_SAMPLE && recording_sample(span->recording, record, bytes, &sample, &event) &&
+	    event >= 0) {
+		span->times.first = MIN(span->times.first, sample.time_ns);
+		span->times.last = MAX(span->times.last, sample.time_ns + 1);
+	}
+	return true;
+}
+
+/* What time_parse wants to know. A damaged end is told when the samples are read. */
+static struct range span_of(const struct filter_options *options, struct recording *recording)
+{
+	struct span span = {recording, {UINT64_MAX, 0}};
+
+	if (!options->time || !strchr(options->time, '%'))
+		return (struct range){0, 0};
+	recording_each(recording, span_take, &span, NULL);
+	return span.times.last == 0 ? (struct range){0, UINT64_MAX / 2} : span.times;
+}
+
+struct filter *filter_new(const struct filter_options *options, struct recording *recording, struct names *names,
                           GError **error)
 {
+	const struct range span = span_of(options, recording);
 	struct filter *filter;
 
 	if (!options->comms && !options->pids && !options->cgroups && !options->vcpus && !options->modes &&
@@ -190,7 +242,7 @@ struct filter *filter_new(const struct filter_options *options, const struct rec
 	filter->names = names;
 	filter->comm = (struct matcher){options->comms, g_hash_table_new(NULL, NULL)};
 	filter->cgroup = (struct matcher){options->cgroups, g_hash_table_new(NULL, NULL)};
-	if (parse(options, filter, error) && events_find(filter, recording, error))
+	if (parse(options, &span, filter, error) && events_find(filter, recording, error))
 		return filter;
 	filter_free(filter);
 	return NULL;
@@ -202,6 +254,11 @@ void filter_free(struct filter *filter)
 		return;
 	clear(filter);
 	g_free(filter);
+}
+
+bool filter_chooses_time(const struct filter *filter)
+{
+	return filter->options->time != NULL;
 }
 
 static bool matches(struct matcher *matcher, const char *text)
@@ -230,8 +287,8 @@ static bool has_number(const GArray *ranges, uint64_t number)
 
 bool filter_passes_switch(struct filter *filter, const struct record_sample *of)
 {
-	return of->time_ns >= filter->begin_ns && of->time_ns < filter->end_ns && has_number(filter->pids, of->pid) &&
-	       has_number(filter->vcpus, of->cpu) &&
+	return of->time_ns >= filter->time.first && of->time_ns < filter->time.last &&
+	       has_number(filter->pids, of->pid) && has_number(filter->vcpus, of->cpu) &&
 	       (!filter->comm.patterns || matches(&filter->comm, names_comm(filter->names, of->tid, of->time_ns)));
 }
 

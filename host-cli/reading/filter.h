@@ -28,9 +28,10 @@ struct filter;
  * NULL: everything passes, or an error: G_OPTION_ERROR_BAD_VALUE, the recording has no such event. options: checked,
  * borrowed as recording and names are.
  */
-struct filter *filter_new(const struct filter_options *options, const struct recording *recording, struct names *names,
+struct filter *filter_new(const struct filter_options *options, struct recording *recording, struct names *names,
                           GError **error);
 void filter_free(struct filter *filter);
+bool filter_chooses_time(const struct filter *filter);
 
 bool filter_passes(struct filter *filter, const struct record_sample *sample, unsigned event);
 /* A context switch, which has neither a mode nor an event. `of`: its task, vCPU and time. */

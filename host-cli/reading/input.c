@@ -243,6 +243,8 @@ struct walk {
 	void *data;
 	uint64_t strangers; /* samples of no event of the recording */
 	uint64_t malformed;
+	uint64_t passed;
+	uint64_t first_ns, last_ns; /* of all samples, those that do not pass among them */
 };
 
 static bool walk_sample(struct walk *walk, const struct perf_event_header *record, size_t bytes)
@@ -259,6 +261,8 @@ static bool walk_sample(struct walk *walk, const struct perf_event_header *recor
 		walk->strangers++;
 		return true;
 	}
+	walk->first_ns = MIN(walk->first_ns, sample.time_ns);
+	walk->last_ns = MAX(walk->last_ns, sample.time_ns);
 	if ((walk->input->spans && !phases_hold(walk->input->spans, sample.time_ns)) ||
 	    (walk->input->filter && !filter_passes(walk->input->filter, &sample, (unsigned)event)))
 		return true;
@@ -266,6 +270,7 @@ static bool walk_sample(struct walk *walk, const struct perf_event_header *recor
 	attr = &recording_event(walk->input->recording, (size_t)event)->attr;
 	if ((attr->sample_type & PERF_SAMPLE_PERIOD) == 0)
 		sample.period = attr->sample_period;
+	walk->passed++;
 	return walk->visitor->sample(&sample, (unsigned)event, walk->data);
 }
 
@@ -345,7 +350,7 @@ int input_waits_number(const struct input *input, int beside)
 
 void input_walk(struct input *input, const struct input_visitor *visitor, void *data)
 {
-	struct walk walk = {.input = input, .visitor = visitor, .data = data};
+	struct walk walk = {.input = input, .visitor = visitor, .data = data, .first_ns = UINT64_MAX};
 	g_autoptr(GError) error = NULL;
 
 	if (!input_each(input, walk_record, &walk, &error))
@@ -356,6 +361,9 @@ void input_walk(struct input *input, const struct input_visitor *visitor, void *
 	if (walk.malformed != 0)
 		input_warn(input, "%" G_GUINT64_FORMAT " samples in %s are malformed and left out", walk.malformed,
 		           input->path);
+	if (input->filter && filter_chooses_time(input->filter) && walk.passed == 0 && walk.last_ns != 0)
+		input_warn(input, "no sample passes; those of %s are from %.6f to %.6f s", input->path,
+		           (double)walk.first_ns / 1e9, (double)walk.last_ns / 1e9);
 }
 
 void input_warn_cut(struct input *input, uint64_t samples)
