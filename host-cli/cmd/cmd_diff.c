@@ -35,7 +35,8 @@ static const struct option_row options[] = {
          "compare even if the recordings were made under different conditions", NULL},
 	{"json", OPTION_FLAG, offsetof(struct diff_values, json), "print one JSON document", NULL},
 	{"html", OPTION_FILE, offsetof(struct diff_values, html),
-         "write an HTML page with one flame graph of two recordings instead", "FILE"},
+         "write an HTML page with one flame graph of two recordings instead; of a folder, the one with the median time",
+         "FILE"},
 	{NULL},
 };
 
@@ -125,15 +126,18 @@ static void print_documents(json_t *documents)
 	json_decref(all);
 }
 
-static bool is_recording(const char *path)
+static bool pageable(const struct measured *measured, GError **error)
 {
-	return !g_file_test(path, G_FILE_TEST_IS_DIR) && !g_str_has_suffix(path, ".json");
+	if (!measured->typical)
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT,
+		            "%s: --html takes recordings; measurements have no call chains", measured->path);
+	return measured->typical != NULL;
 }
 
 /* With only the time that is compared: without warm-ups and what lies between repetitions. */
 static struct input *page_input(const struct diff_values *given, const struct measured *measured, GError **error)
 {
-	struct input *input = input_open(measured->path, NULL, false, error);
+	struct input *input = input_open(measured->typical, NULL, false, error);
 	const char *phase = given->phase ? given->phase : measured_repetitions(input ? input->description : NULL);
 
 	if (!input)
@@ -167,7 +171,7 @@ static bool compare_in_page(const struct diff_values *given, const struct measur
                             GError **error)
 {
 	struct measured *now = load(given, now_path, error);
-	bool good = now && comparable(given, base, now, error);
+	bool good = now && pageable(now, error) && comparable(given, base, now, error);
 
 	if (good) {
 		struct comparison *comparison = same_unit(base, now) ? compare(given, base, now).comparison : NULL;
@@ -184,14 +188,14 @@ static int page_run(const struct diff_values *given, unsigned n, char **argument
 	g_autoptr(GError) error = NULL;
 	struct measured *base;
 
-	if (n != 2 || !is_recording(arguments[0]) || !is_recording(arguments[1]))
-		return usage_error(command_diff.name, "--html takes two recordings, not folders or measurements");
+	if (n != 2)
+		return usage_error(command_diff.name, "--html takes two recordings, or folders of them");
 	if (given->json || given->shares || given->event)
 		return usage_error(command_diff.name, "--html cannot be combined with --json, --shares and --event");
 	if (!page_check(&error))
 		return failure(error);
 	base = load(given, arguments[0], &error);
-	if (base)
+	if (base && pageable(base, &error))
 		compare_in_page(given, base, arguments[1], &error);
 	measured_free(base);
 	return !error ? STATUS_OK : failure(error);

@@ -227,12 +227,9 @@ static bool input_draw(struct input *input, const struct measured *measured, FIL
 	return drawn;
 }
 
-/* A folder of recordings and a file of measurements have none. */
 static bool flames_draw(const struct measured *measured, FILE *to)
 {
-	const bool single =
-		!g_file_test(measured->path, G_FILE_TEST_IS_DIR) && !g_str_has_suffix(measured->path, ".json");
-	struct input *input = single ? input_open(measured->path, NULL, false, NULL) : NULL;
+	struct input *input = measured->typical ? input_open(measured->typical, NULL, false, NULL) : NULL;
 	bool drawn;
 
 	if (!input)

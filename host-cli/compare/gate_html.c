@@ -158,8 +158,7 @@ static void flame_graph(const char *title, const struct measured *measured, gate
 
 	fprintf(to, "<h2>%s: %s</h2>\n", title, path);
 	if (!flames(measured, to))
-		fputs("<p class=\"dim\">No flame graph: this is no single recording, and measurements have no call chains.</p>\n",
-		      to);
+		fputs("<p class=\"dim\">No flame graph: measurements have no call chains.</p>\n", to);
 }
 
 void gate_print_html(const struct gate_result *result, gate_flames *flames, FILE *to)

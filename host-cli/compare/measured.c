@@ -65,6 +65,7 @@ void measured_free(struct measured *measured)
 	measurements_free(measured->measurements);
 	json_decref(measured->conditions);
 	g_free(measured->path);
+	g_free(measured->typical);
 	g_free(measured);
 }
 

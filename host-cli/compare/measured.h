@@ -25,7 +25,9 @@ struct filter_options;
 
 struct measured {
 	char *path;
-	mode_t mode;                         /* permissions of the file, of several those that all have */
+	char *typical; /* the recording to show: it, or that of a folder which took the median time; NULL: measurements
+	                */
+	mode_t mode;   /* permissions of the file, of several those that all have */
 	const struct filter_options *filter; /* of the recordings' samples; borrowed */
 	struct measurements *measurements;
 	json_t *conditions; /* what must be equal for a comparison to mean something: {"event", "rate", "phase", ...} */

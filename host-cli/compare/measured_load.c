@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -149,10 +150,31 @@ static char **folder_recordings(const char *path, GError **error)
 	return (char **)g_ptr_array_free(paths, FALSE);
 }
 
+/* The time of a repetition, by its median where there are several. */
+static double time_of(const struct measured *measured)
+{
+	const struct series *time = g_ptr_array_index(measured->measurements->metrics, 0);
+
+	return shift_median(time->values, measured->measurements->n_repetitions);
+}
+
+/* The one with the median of times[0..n-1], or nearest to it. */
+static size_t typical_find(const double *times, size_t n)
+{
+	const double median = shift_median(times, n);
+	size_t typical = 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (fabs(times[i] - median) < fabs(times[typical] - median))
+			typical = i;
+	return typical;
+}
+
 static struct measured *load_folder(const char *path, const char *phase, const char *event,
                                     const struct filter_options *filter, GError **error)
 {
 	g_auto(GStrv) paths = folder_recordings(path, error);
+	g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(double));
 	struct measured *all = NULL;
 
 	if (!paths)
@@ -165,6 +187,9 @@ static struct measured *load_folder(const char *path, const char *phase, const c
 			measured_free(all);
 			return NULL;
 		}
+		const double time = time_of(one);
+
+		g_array_append_val(times, time);
 		all = all ? measured_join(all, one) : g_steal_pointer(&one);
 		measured_free(one);
 	}
@@ -174,6 +199,8 @@ static struct measured *load_folder(const char *path, const char *phase, const c
 	}
 	g_free(all->path);
 	all->path = g_strdup(path);
+	g_free(all->typical);
+	all->typical = g_strdup(paths[typical_find((const double *)times->data, times->len)]);
 	return all;
 }
 

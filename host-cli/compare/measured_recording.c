@@ -377,6 +377,8 @@ struct measured *measured_from_recording(const char *path, const char *phase, co
 	number = input_event_number(input, event, error);
 	if (number >= 0 && input_select(input, filter, error))
 		measured = measure_input(input, phase, (unsigned)number, error);
+	if (measured)
+		measured->typical = g_strdup(path);
 	input_free(input);
 	return measured;
 }

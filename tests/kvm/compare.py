@@ -4,7 +4,9 @@
 import collections
 import json
 import random
+import re
 import shutil
+import statistics
 
 import harness
 from harness import VPROF
@@ -43,9 +45,25 @@ class Compare(harness.ProgramTest):
         share = grown[0]["base"] / 100
         expected = 100 * (1.05 * share / (1 + 0.05 * share) - share)
         self.assertAlmostEqual(grown[0]["change"], expected, delta=expected / 3)
+        self.pages(base, slower)
         self.gates_of_one(sorted(base.iterdir()))
         self.refused(VPROF, "run", "--kernel", harness.guest("fixed_work"), "--boot-each", "--repeat", 2, "-o", base,
                      message="holds recordings already")
+
+    def pages(self, base, slower):
+        """Of each folder, they show the recording that took the median time."""
+        typical = [self.median_recording(folder) for folder in (base, slower)]
+        self.finish(self.start(VPROF, "gate", "--baseline", base, slower, "--html", self.folder / "gate.html"), status=None)
+        self.assertEqual(re.findall(r">(\S+): task-clock, \d+ samples<", (self.folder / "gate.html").read_text()), typical)
+        if harness.built_with("d3-flame-graph"):
+            self.run_program(VPROF, "diff", base, slower, "--html", self.folder / "diff.html")
+            page = (self.folder / "diff.html").read_text()
+            self.assertEqual([file for file in typical if file not in page], [])
+
+    def median_recording(self, folder):
+        times = {file: sum(table["period"] for table in self.report(file)[0]["tables"]) for file in sorted(folder.iterdir())}
+        median = statistics.median(times.values())
+        return str(min(times, key=lambda file: abs(times[file] - median)))
 
     def gates_of_one(self, recordings):
         """Halves of repetitions of the same guest, again and again."""
