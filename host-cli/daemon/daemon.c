@@ -157,21 +157,23 @@ static void on_report(json_t *line, void *data)
 
 /* ---- the status ---- */
 
-static const char *guest_state(const struct guest *guest)
+static const char *guest_state(const struct daemon *daemon, const struct guest *guest)
 {
 	if (guest->child.pid == 0 || guest->why)
 		return "waiting";
-	return guest->report ? "sampling" : "starting";
+	if (!guest->report)
+		return "starting";
+	return daemon->config->url ? "sampling" : "counting";
 }
 
-static json_t *guest_json(const struct guest *guest)
+static json_t *guest_json(const struct daemon *daemon, const struct guest *guest)
 {
 	json_t *object = guest->report ? json_copy(guest->report) : json_object();
 	static const char *const members[] = {"name", "uuid", "vmm", "pid", "vcpus"};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(members); i++)
 		member_set(object, members[i], json_object_get(guest->found, members[i]));
-	json_object_set_new(object, "state", json_string(guest_state(guest)));
+	json_object_set_new(object, "state", json_string(guest_state(daemon, guest)));
 	json_object_set_new(object, "restarts", json_integer((json_int_t)guest->child.restarts));
 	if (guest->why)
 		json_object_set_new(object, "why", text_json(guest->why));
@@ -209,7 +211,7 @@ static json_t *status_json(const struct daemon *daemon)
 
 	for (guint i = 0; i < daemon->guests->len; i++)
 		if (guest_at(daemon, i)->listed)
-			json_array_append_new(guests, guest_json(guest_at(daemon, i)));
+			json_array_append_new(guests, guest_json(daemon, guest_at(daemon, i)));
 	status = json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o, s:o}", "format", "vprof-daemon", "version",
 	                   DAEMON_STATUS_VERSION, "vprof", VPROF_VERSION, "started", (json_int_t)daemon->started_s,
 	                   "cost", daemon_cost(getpid()), "metrics",

@@ -129,6 +129,41 @@ static bool url_take(const char *text, void *value, GError **error)
 
 /* ---- keys ---- */
 
+/* Those around an IPv6 address, which has them where a port follows. */
+static bool brackets_remove(char *host)
+{
+	const size_t n = strlen(host);
+	const bool has = n >= 2 && host[0] == '[' && host[n - 1] == ']';
+
+	if (has) {
+		memmove(host, host + 1, n - 2);
+		host[n - 2] = '\0';
+	}
+	return has == (strchr(host, ':') != NULL);
+}
+
+/* "HOST:PORT" or "off". */
+static bool address_take(const char *text, void *value, GError **error)
+{
+	struct daemon_config *config = value;
+	const char *port = strrchr(text, ':');
+	g_autofree char *host = port ? g_strndup(text, (size_t)(port - text)) : NULL;
+	guint64 number = 0;
+
+	if (strcmp(text, "off") == 0) {
+		g_clear_pointer(&config->address, g_free);
+		config->port = 0;
+		return true;
+	}
+	if (!host || !brackets_remove(host) || !g_hostname_is_ip_address(host) ||
+	    !g_ascii_string_to_unsigned(port + 1, 10, 1, UINT16_MAX, &number, NULL))
+		return refuse(error, "an IP address and a port, as " METRICS_ADDRESS ":10119, or off", text);
+	g_free(config->address);
+	config->address = g_steal_pointer(&host);
+	config->port = (uint16_t)number;
+	return true;
+}
+
 static const struct key {
 	const char *group, *name;
 	value_take *take;
@@ -149,52 +184,34 @@ static const struct key {
 	{"push", "name", name_take, offsetof(struct daemon_config, name)},
 	{"push", "labels", labels_take, offsetof(struct daemon_config, labels)},
 	{"push", "headers", list_take, offsetof(struct daemon_config, headers)},
+	{"metrics", "address", address_take, 0},
 };
 
-/* Those around an IPv6 address, which has them where a port follows. */
-static bool brackets_remove(char *host)
+/* What there is instead: the keys of the group, or without any the groups. */
+static bool key_refuse(const char *group, GError **error)
 {
-	const size_t n = strlen(host);
-	const bool has = n >= 2 && host[0] == '[' && host[n - 1] == ']';
+	g_autoptr(GString) known = g_string_new(NULL), groups = g_string_new(NULL);
 
-	if (has) {
-		memmove(host, host + 1, n - 2);
-		host[n - 2] = '\0';
+	for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+		if (strcmp(keys[i].group, group) == 0)
+			g_string_append_printf(known, "%s%s", known->len > 0 ? ", " : "", keys[i].name);
+		if (i == 0 || strcmp(keys[i - 1].group, keys[i].group) != 0)
+			g_string_append_printf(groups, "%s[%s]", groups->len > 0 ? ", " : "", keys[i].group);
 	}
-	return has == (strchr(host, ':') != NULL);
-}
-
-/* "HOST:PORT" or "off". */
-static bool address_take(struct daemon_config *config, const char *text, GError **error)
-{
-	const char *port = strrchr(text, ':');
-	g_autofree char *host = port ? g_strndup(text, (size_t)(port - text)) : NULL;
-	guint64 number = 0;
-
-	if (strcmp(text, "off") == 0) {
-		g_clear_pointer(&config->address, g_free);
-		config->port = 0;
-		return true;
-	}
-	if (!host || !brackets_remove(host) || !g_hostname_is_ip_address(host) ||
-	    !g_ascii_string_to_unsigned(port + 1, 10, 1, UINT16_MAX, &number, NULL))
-		return refuse(error, "an IP address and a port, as " METRICS_ADDRESS ":10119, or off", text);
-	g_free(config->address);
-	config->address = g_steal_pointer(&host);
-	config->port = (uint16_t)number;
-	return true;
+	g_set_error(error, DAEMON_CONFIG_ERROR, DAEMON_CONFIG_ERROR_VALUE, "there is no such %s: there %s %s",
+	            known->len > 0 ? "key" : "group",
+	            strchr(known->len > 0 ? known->str : groups->str, ',') ? "are" : "is",
+	            known->len > 0 ? known->str : groups->str);
+	return false;
 }
 
 static bool key_take(struct daemon_config *config, const char *group, const char *name, const char *text,
                      GError **error)
 {
-	if (strcmp(group, "metrics") == 0 && strcmp(name, "address") == 0)
-		return address_take(config, text, error);
 	for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
 		if (strcmp(keys[i].group, group) == 0 && strcmp(keys[i].name, name) == 0)
 			return keys[i].take(text, (char *)config + keys[i].offset, error);
-	g_set_error_literal(error, DAEMON_CONFIG_ERROR, DAEMON_CONFIG_ERROR_VALUE, "there is no such key");
-	return false;
+	return key_refuse(group, error);
 }
 
 static bool group_take(struct daemon_config *config, GKeyFile *file, const char *group, GError **error)

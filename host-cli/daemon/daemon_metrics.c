@@ -158,7 +158,10 @@ static GString *guest_labels_and(const json_t *guest, const char *name, const ch
 
 static void up_samples(struct metrics *metrics, const json_t *guest)
 {
-	sample(metrics, guest_labels(guest), g_strcmp0(member_text(guest, "state"), "sampling") == 0);
+	static const char *const states[] = {"sampling", "counting", NULL};
+	const char *state = member_text(guest, "state");
+
+	sample(metrics, guest_labels(guest), state && g_strv_contains(states, state));
 }
 
 static void info_samples(struct metrics *metrics, const json_t *guest)
