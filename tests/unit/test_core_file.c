@@ -375,6 +375,35 @@ START_TEST(what_is_no_compressed_dump_is_refused)
 }
 END_TEST
 
+/* More bytes than are kept of a dump, and a last block that is cut off. */
+START_TEST(bytes_anywhere)
+{
+	enum { BYTES = 150 * 16384 + 777, READ_MAX = 40000 };
+	g_autofree uint8_t *all = g_malloc(BYTES), *got = g_malloc(READ_MAX);
+	g_autoptr(GRand) dice = g_rand_new_with_seed(1);
+	struct dump_bytes bytes;
+	int fd = memfd_create("dump", MFD_CLOEXEC);
+
+	for (size_t i = 0; i < BYTES; i++)
+		all[i] = (uint8_t)g_rand_int(dice);
+	ck_assert_int_eq(write(fd, all, BYTES), BYTES);
+	ck_assert(dump_bytes_open(&bytes, fd, NULL));
+	for (unsigned i = 0; i < 5000; i++) {
+		const size_t n = (size_t)g_rand_int_range(dice, 1, i % 10 == 0 ? READ_MAX : 64);
+		const size_t from = (size_t)g_rand_int_range(dice, 0, BYTES);
+		const bool there = n <= BYTES - from;
+
+		ck_assert_int_eq(dump_bytes_read(&bytes, from, got, n), there);
+		ck_assert(!there || memcmp(got, all + from, n) == 0);
+	}
+	ck_assert(dump_bytes_read(&bytes, BYTES - 3, got, 3));
+	ck_assert(!dump_bytes_read(&bytes, BYTES - 3, got, 4));
+	ck_assert(!dump_bytes_read(&bytes, UINT64_MAX - 3, got, 3));
+	dump_bytes_close(&bytes);
+	close(fd);
+}
+END_TEST
+
 START_TEST(a_file_that_is_not_there)
 {
 	GError *error = NULL;
@@ -398,6 +427,7 @@ int main(void)
 	tcase_add_test(tests, packed_by_snappy);
 	tcase_add_test(tests, packed_by_lzo);
 	tcase_add_test(tests, what_is_no_compressed_dump_is_refused);
+	tcase_add_test(tests, bytes_anywhere);
 	tcase_add_test(tests, a_file_that_is_not_there);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

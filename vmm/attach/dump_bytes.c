@@ -13,6 +13,15 @@
 #define TYPE 1u
 #define VERSION 1u
 
+#define BLOCK_BYTES 16384u
+#define BLOCKS 128u
+
+struct dump_blocks {
+	GMutex lock;              /* of all that follows */
+	uint64_t numbers[BLOCKS]; /* of the block in a place; UINT64_MAX: none */
+	uint8_t bytes[BLOCKS][BLOCK_BYTES];
+};
+
 static bool file_read(int fd, uint64_t offset, void *to, size_t n)
 {
 	uint8_t *out = to;
@@ -74,6 +83,22 @@ static bool pieces_read(struct dump_bytes *bytes, GError **error)
 	}
 }
 
+static struct dump_blocks *blocks_new(void)
+{
+	struct dump_blocks *blocks = g_new(struct dump_blocks, 1);
+
+	g_mutex_init(&blocks->lock);
+	memset(blocks->numbers, 0xff, sizeof(blocks->numbers));
+	return blocks;
+}
+
+static void blocks_free(struct dump_blocks *blocks)
+{
+	if (blocks)
+		g_mutex_clear(&blocks->lock);
+	g_free(blocks);
+}
+
 bool dump_bytes_open(struct dump_bytes *bytes, int fd, GError **error)
 {
 	struct {
@@ -81,7 +106,7 @@ bool dump_bytes_open(struct dump_bytes *bytes, int fd, GError **error)
 		uint64_t type, version;
 	} header;
 
-	*bytes = (struct dump_bytes){.fd = fd};
+	*bytes = (struct dump_bytes){.fd = fd, .blocks = blocks_new()};
 	if (!file_read(fd, 0, &header, sizeof(header)) || memcmp(header.signature, SIGNATURE, sizeof(SIGNATURE)) != 0)
 		return true;
 	if (header.type != GUINT64_TO_BE(TYPE) || header.version != GUINT64_TO_BE(VERSION))
@@ -95,6 +120,7 @@ void dump_bytes_close(struct dump_bytes *bytes)
 {
 	if (bytes->pieces)
 		g_array_free(bytes->pieces, TRUE);
+	g_clear_pointer(&bytes->blocks, blocks_free);
 	bytes->pieces = NULL;
 }
 
@@ -133,7 +159,7 @@ static size_t some_read(const struct dump_bytes *bytes, uint64_t offset, void *t
 	return n;
 }
 
-bool dump_bytes_read(const struct dump_bytes *bytes, uint64_t offset, void *to, size_t n)
+static bool all_read(const struct dump_bytes *bytes, uint64_t offset, void *to, size_t n)
 {
 	uint8_t *out = to;
 	size_t some;
@@ -146,4 +172,32 @@ bool dump_bytes_read(const struct dump_bytes *bytes, uint64_t offset, void *to, 
 			return false;
 	}
 	return true;
+}
+
+/* Of one block. False: it cannot be read as a whole, as the last one. */
+static bool block_read(const struct dump_bytes *bytes, uint64_t number, size_t from, void *to, size_t n)
+{
+	struct dump_blocks *blocks = bytes->blocks;
+	const size_t place = number % BLOCKS;
+	bool known;
+
+	g_mutex_lock(&blocks->lock);
+	known = blocks->numbers[place] == number;
+	if (!known) {
+		known = all_read(bytes, number * BLOCK_BYTES, blocks->bytes[place], BLOCK_BYTES);
+		blocks->numbers[place] = known ? number : UINT64_MAX;
+	}
+	if (known)
+		memcpy(to, blocks->bytes[place] + from, n);
+	g_mutex_unlock(&blocks->lock);
+	return known;
+}
+
+bool dump_bytes_read(const struct dump_bytes *bytes, uint64_t offset, void *to, size_t n)
+{
+	const size_t from = offset % BLOCK_BYTES;
+
+	if (n <= BLOCK_BYTES - from && block_read(bytes, offset / BLOCK_BYTES, from, to, n))
+		return true;
+	return all_read(bytes, offset, to, n);
 }

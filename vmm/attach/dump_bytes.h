@@ -19,9 +19,14 @@ struct dump_piece {
 	uint64_t at;            /* in the file */
 };
 
+/* Blocks of a dump that were read last: reading tasks and stacks asks for few bytes at a time, many of them near each
+ * other. */
+struct dump_blocks;
+
 struct dump_bytes {
 	int fd;
 	GArray *pieces; /* of dump_piece, by offset; they do not overlap. NULL: the file is the dump */
+	struct dump_blocks *blocks;
 };
 
 /* `fd` stays the caller's. False with CORE_FILE_ERROR_FORMAT (core_file.h), when its pieces are not of this form. */

@@ -29,7 +29,16 @@ json_t *control_text(const char *text, size_t bytes_max)
 
 json_t *control_hex_address(uint64_t address)
 {
-	return json_sprintf("0x%" PRIx64, address);
+	static const char digits[] = "0123456789abcdef";
+	char text[2 + 16], *at = text + sizeof(text);
+
+	/* A look at all tasks has thousands of them, so not json_sprintf. */
+	do
+		*--at = digits[address & 15];
+	while ((address >>= 4) != 0);
+	*--at = 'x';
+	*--at = '0';
+	return json_stringn_nocheck(at, (size_t)(text + sizeof(text) - at));
 }
 
 json_t *control_hex(const void *bytes, size_t n)

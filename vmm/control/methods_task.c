@@ -137,7 +137,7 @@ static guint tasks_add(const struct task_look *look, guint from, json_t *tasks)
 	for (; from < look->tasks->len; from++) {
 		json_t *task = task_json(look, &g_array_index(look->tasks, struct looked_task, from));
 
-		bytes += json_dumpb(task, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII) + 1;
+		bytes += json_dumpb(task, NULL, 0, JSON_COMPACT) + 1;
 		if (bytes > ANSWER_BYTES_MAX) {
 			json_decref(task);
 			break;
