@@ -99,7 +99,7 @@ int guest_file_read(struct client *client, const char *build_id, GError **error)
 	return file_read(client, json_pack("{s:s}", "build-id", build_id), error);
 }
 
-int guest_perf_map_read(struct client *client, uint32_t pid, GError **error)
+int guest_jit_file_read(struct client *client, const char *which, uint32_t pid, GError **error)
 {
-	return file_read(client, json_pack("{s:I}", "perf-map", (json_int_t)pid), error);
+	return file_read(client, json_pack("{s:I}", which, (json_int_t)pid), error);
 }

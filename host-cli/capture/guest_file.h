@@ -14,7 +14,7 @@
  * have in memory are holes. -1 when it has none of it, or the engine does not know the file. The caller closes it.
  */
 int guest_file_read(struct client *client, const char *build_id, GError **error);
-/* The same of the perf map of a process. */
-int guest_perf_map_read(struct client *client, uint32_t pid, GError **error);
+/* The same of what names the code that a process makes: `which` is "perf-map" or "jit-dump". */
+int guest_jit_file_read(struct client *client, const char *which, uint32_t pid, GError **error);
 
 #endif

@@ -8,10 +8,16 @@
 #include "capture/guest_file.h"
 #include "lib/symbol/perf_map.h"
 
-/* NULL: the guest has none. */
-static struct perf_map *map_read(struct client *client, uint32_t pid)
+static const char *const kinds[] = {"perf-map", "jit-dump"};
+
+/* Of a process. */
+struct jit_names {
+	struct perf_map *maps[G_N_ELEMENTS(kinds)]; /* NULL: the guest has none */
+};
+
+static struct perf_map *map_read(struct client *client, const char *kind, uint32_t pid)
 {
-	const int memory = guest_perf_map_read(client, pid, NULL);
+	const int memory = guest_jit_file_read(client, kind, pid, NULL);
 	struct perf_map *map = NULL;
 	struct stat status;
 	void *text;
@@ -29,35 +35,49 @@ static struct perf_map *map_read(struct client *client, uint32_t pid)
 	return map;
 }
 
-static void map_free(void *data)
+static void jit_names_free(void *data)
 {
-	perf_map_free(data);
+	struct jit_names *names = data;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
+		perf_map_free(names->maps[i]);
+	g_free(names);
 }
 
-static struct perf_map *map_of(GHashTable *maps, struct client *client, uint32_t pid)
+/* NULL: there are too many processes. */
+static struct jit_names *jit_names_of(GHashTable *processes, struct client *client, uint32_t pid)
 {
-	gpointer known;
+	struct jit_names *names = g_hash_table_lookup(processes, GUINT_TO_POINTER(pid));
 
-	if (!g_hash_table_lookup_extended(maps, GUINT_TO_POINTER(pid), NULL, &known)) {
-		known = g_hash_table_size(maps) < JIT_PROCESSES_MAX ? map_read(client, pid) : NULL;
-		g_hash_table_insert(maps, GUINT_TO_POINTER(pid), known);
-	}
-	return known;
+	if (names || g_hash_table_size(processes) == JIT_PROCESSES_MAX)
+		return names;
+	names = g_new0(struct jit_names, 1);
+	for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
+		names->maps[i] = map_read(client, kinds[i], pid);
+	g_hash_table_insert(processes, GUINT_TO_POINTER(pid), names);
+	return names;
+}
+
+static bool jit_names_find(const struct jit_names *names, uint64_t ip, struct perf_map_symbol *found)
+{
+	for (size_t i = 0; names && i < G_N_ELEMENTS(kinds); i++)
+		if (names->maps[i] && perf_map_find(names->maps[i], ip, found))
+			return true;
+	return false;
 }
 
 void jit_symbols_ask(struct client *client, const struct histogram *frames,
                      void (*add)(uint64_t address, const struct recording_symbol *symbol, void *data), void *data)
 {
-	g_autoptr(GHashTable) maps = g_hash_table_new_full(NULL, NULL, NULL, map_free);
+	g_autoptr(GHashTable) processes = g_hash_table_new_full(NULL, NULL, NULL, jit_names_free);
 	size_t n;
 	g_autofree struct histogram_hit *hits = histogram_hits(frames, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		const uint32_t pid = hits[i].mapping ? hits[i].mapping->file->perf_map_pid : 0;
-		const struct perf_map *map = pid != 0 ? map_of(maps, client, pid) : NULL;
 		struct perf_map_symbol found;
 
-		if (!map || !perf_map_find(map, hits[i].ip, &found))
+		if (pid == 0 || !jit_names_find(jit_names_of(processes, client, pid), hits[i].ip, &found))
 			continue;
 		const struct recording_symbol symbol = {.address = found.start,
 		                                        .size = found.size,

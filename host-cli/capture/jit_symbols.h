@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Names of code that was compiled at run time, from the perf maps that the guest has in memory (lib/symbol/perf_map.h):
- * Node's --perf-basic-prof, Java's perf-map-agent, Python's -X perf write them.
+ * Names of code that was compiled at run time, from the perf maps and jitdumps that the guest has in memory
+ * (lib/symbol/perf_map.h): Node's --perf-basic-prof, Java's perf-map-agent, Python's -X perf write the former, Node's
+ * --perf-prof, Java's libperf-jvmti and LLVM the latter.
  */
 #ifndef VPROF_CLI_CAPTURE_JIT_SYMBOLS_H
 #define VPROF_CLI_CAPTURE_JIT_SYMBOLS_H
@@ -14,7 +15,7 @@
 
 /*
  * Calls `add` for the function at each address that was hit in such code, with the map's path as its module; `symbol`
- * is valid during the call. A process without a map has none.
+ * is valid during the call. A process without either has none.
  */
 void jit_symbols_ask(struct client *client, const struct histogram *frames,
                      void (*add)(uint64_t address, const struct recording_symbol *symbol, void *data), void *data);

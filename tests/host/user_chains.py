@@ -49,7 +49,7 @@ def functions():
 
 class Programs(LinuxTest):
     def check_compiled(self):
-        """Code that was compiled at run time has the names of the perf map, which its process has written and left behind."""
+        """Code that was compiled at run time has the names of the perf map and the jitdump that its process has written and left behind."""
         rows = self.report(self.recording, "--comm", "jit_spin", "--mode", "user", "--sort", "module,sym")[1]
         jit = {row["symbol"]: row["samples"] for row in rows if row["module"].endswith(".map")}
         print(f"  compiled at run time: {jit}, of {len(rows)} rows {[(row['module'], row['symbol'], row['samples']) for row in rows[:4]]}", flush=True)

@@ -237,11 +237,15 @@ static void read_file(void)
 	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"build-id\":\"0123\"}}", "WrongState",
 	             "page tables");
 	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"perf-map\":7}}", "WrongState", "page tables");
-	peer_refused(&peer, "{\"execute\":\"file-read\"}", "InvalidArgument", "either");
+	peer_refused(&peer, "{\"execute\":\"file-read\"}", "InvalidArgument", "one of build-id");
+	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"perf-map\":7,\"jit-dump\":7}}",
+	             "InvalidArgument", "one of build-id");
 	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"perf-map\":7,\"build-id\":\"0123\"}}",
-	             "InvalidArgument", "either");
+	             "InvalidArgument", "one of build-id");
 	layout->page_tables = (gva_t){KERNEL};
 	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"perf-map\":7}}", "WrongState", "not there");
+	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"jit-dump\":7}}", "WrongState",
+	             "jitdump: it is not there");
 	layout->has_page_cache = false;
 }
 

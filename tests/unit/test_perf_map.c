@@ -92,6 +92,111 @@ START_TEST(names_are_printable)
 }
 END_TEST
 
+struct dump {
+	uint8_t bytes[1024];
+	size_t n;
+};
+
+static void dump_put(struct dump *dump, const void *bytes, size_t n)
+{
+	memcpy(dump->bytes + dump->n, bytes, n);
+	dump->n += n;
+}
+
+/* As Linux's jitdump-specification.txt has the header of a file. */
+static void dump_begin(struct dump *dump)
+{
+	const struct {
+		uint32_t magic, version, bytes, machine, pad, pid;
+		uint64_t timestamp, flags;
+	} header = {0x4a695444, 1, sizeof(header), 62, 0, 7, 1, 0};
+
+	dump->n = 0;
+	dump_put(dump, &header, sizeof(header));
+}
+
+static void dump_load(struct dump *dump, uint64_t address, uint64_t index, const char *name)
+{
+	const uint8_t code[16] = {0xc3};
+	const struct {
+		uint32_t kind, bytes;
+		uint64_t timestamp;
+		uint32_t pid, tid;
+		uint64_t vma, address, size, index;
+	} load = {0,       (uint32_t)(sizeof(load) + strlen(name) + 1 + sizeof(code)),
+	          5,       7,
+	          7,       address,
+	          address, sizeof(code),
+	          index};
+
+	dump_put(dump, &load, sizeof(load));
+	dump_put(dump, name, strlen(name) + 1);
+	dump_put(dump, code, sizeof(code));
+}
+
+static void dump_move(struct dump *dump, uint64_t from, uint64_t to, uint64_t index)
+{
+	const struct {
+		uint32_t kind, bytes;
+		uint64_t timestamp;
+		uint32_t pid, tid;
+		uint64_t vma, from, to, size, index;
+	} move = {1, sizeof(move), 6, 7, 7, to, from, to, 16, index};
+
+	dump_put(dump, &move, sizeof(move));
+}
+
+START_TEST(a_jitdump)
+{
+	const uint32_t other[] = {2, 24, 0, 0, 1, 1}; /* JIT_CODE_DEBUG_INFO */
+	struct perf_map_symbol symbol;
+	struct dump dump;
+
+	dump_begin(&dump);
+	dump_load(&dump, 0x1000, 1, "first");
+	dump_put(&dump, other, sizeof(other));
+	dump_load(&dump, 0x2000, 2, "se\033cond");
+	dump_move(&dump, 0x1000, 0x3000, 1);
+	dump_load(&dump, 0x1008, 3, "third");
+	dump_move(&dump, 0x9000, 0x4000, 9);
+	struct perf_map *map = perf_map_new((const char *)dump.bytes, dump.n);
+
+	ck_assert_uint_eq(perf_map_n_symbols(map), 4);
+	check_at(map, 0x1007, "first");
+	check_at(map, 0x1008, "third");
+	check_at(map, 0x2008, "se?cond");
+	check_at(map, 0x3001, "first");
+	check_at(map, 0x4000, NULL);
+	ck_assert(perf_map_find(map, 0x3005, &symbol) && symbol.start == 0x3000 && symbol.size == 16);
+	perf_map_free(map);
+}
+END_TEST
+
+/* Wherever a jitdump ends, what is whole in it is taken. */
+START_TEST(a_jitdump_that_is_cut_off)
+{
+	struct dump dump;
+
+	dump_begin(&dump);
+	dump_load(&dump, 0x1000, 1, "first");
+	const size_t whole = dump.n;
+
+	dump_load(&dump, 0x2000, 2, "second");
+	for (size_t n = 4; n < dump.n; n++) {
+		g_autofree char *cut = g_memdup2(dump.bytes, n);
+		struct perf_map *map = perf_map_new(cut, n);
+
+		ck_assert_uint_eq(perf_map_n_symbols(map), n >= whole);
+		perf_map_free(map);
+	}
+	memset(dump.bytes + whole, 0, dump.n - whole);
+	struct perf_map *map = perf_map_new((const char *)dump.bytes, dump.n);
+
+	ck_assert_uint_eq(perf_map_n_symbols(map), 1);
+	perf_map_free(map);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("perf_map");
@@ -101,6 +206,8 @@ int main(void)
 	tcase_add_test(tests, what_comes_later_takes_the_place);
 	tcase_add_test(tests, other_lines_are_left_out);
 	tcase_add_test(tests, names_are_printable);
+	tcase_add_test(tests, a_jitdump);
+	tcase_add_test(tests, a_jitdump_that_is_cut_off);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

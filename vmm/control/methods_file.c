@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* file-read: what the guest has in memory of a program or library that a process has mapped, or of a perf map. */
+/* file-read: what the guest has in memory of a program or library that a process has mapped, or of what names the code
+ * that it has made. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,18 +43,20 @@ static uint64_t mapping_of(struct control_call *call, const struct kernel_layout
                            const char **why)
 {
 	const char *text = json_string_value(json_object_get(call->arguments, "build-id"));
-	const json_t *pid = json_object_get(call->arguments, "perf-map");
+	const json_t *map_pid = json_object_get(call->arguments, "perf-map");
+	const json_t *dump_pid = json_object_get(call->arguments, "jit-dump");
 	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
 	char name[sizeof("perf-4294967295.map")];
 	size_t n = text ? hex_decode(text, build_id, sizeof(build_id)) : 0;
 
-	if (!pid) {
+	if (text) {
 		*why = "no process was seen to execute it";
 		return n != 0 ? file_places_find(table_store_places(session_tables(call->server->session)), build_id, n)
 		              : 0;
 	}
 	*why = "it is not there";
-	g_snprintf(name, sizeof(name), "perf-%u.map", (unsigned)json_integer_value(pid));
+	g_snprintf(name, sizeof(name), map_pid ? "perf-%u.map" : "jit-%u.dump",
+	           (unsigned)json_integer_value(map_pid ? map_pid : dump_pid));
 	return kernel->has_inodes ? inode_find(&kernel->inodes, walk, name) : 0;
 }
 
@@ -61,13 +64,15 @@ static bool file_open(struct control_call *call, struct file_copy *copy, struct 
 {
 	struct session *session = call->server->session;
 	const char *build_id = json_string_value(json_object_get(call->arguments, "build-id"));
+	const bool map = json_object_get(call->arguments, "perf-map"),
+		   dump = json_object_get(call->arguments, "jit-dump");
 	const struct kernel_layout *kernel = session_kernel(session);
 	const char *why = NULL;
 	uint64_t mapping;
 
-	if (!build_id == !json_object_get(call->arguments, "perf-map")) {
+	if ((build_id != NULL) + map + dump != 1) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
-		            "cannot read a file: either build-id or perf-map names it");
+		            "cannot read a file: one of build-id, perf-map and jit-dump names it");
 		return false;
 	}
 	if (!kernel->has_page_cache)
@@ -81,7 +86,10 @@ static bool file_open(struct control_call *call, struct file_copy *copy, struct 
 	if (why)
 		g_set_error(error, CONTROL_ERROR,
 		            kernel->has_page_cache ? CONTROL_ERROR_STATE : CONTROL_ERROR_UNSUPPORTED,
-		            "cannot read the guest's %s%s: %s", build_id ? "file with build-id " : "perf map",
+		            "cannot read the guest's %s%s: %s",
+		            build_id ? "file with build-id "
+		            : map    ? "perf map"
+		                     : "jitdump",
 		            build_id ? build_id : "", why);
 	return !why;
 }
@@ -112,6 +120,8 @@ static const struct method_argument read_arguments[] = {
          .max = 2 * ELF_NOTE_BUILD_ID_BYTES_MAX},
 	{"perf-map", "instead: the perf map of this process", ARGUMENT_INTEGER, .optional = true, .min = 1,
          .max = UINT32_MAX},
+	{"jit-dump", "instead: the jitdump of this process, of the name jit-PID.dump", ARGUMENT_INTEGER,
+         .optional = true, .min = 1, .max = UINT32_MAX},
 	{"offset", "where to begin, a multiple of 4096", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = INT64_MAX - 4095, .preset = "0"},
 	{0},

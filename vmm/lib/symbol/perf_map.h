@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * What a compiler at run time says of the code that it makes: /tmp/perf-PID.map, a line "START SIZE NAME" for each
- * function, in hexadecimal digits (Linux, tools/perf/Documentation/jit-interface.txt). A hostile file at worst gives
- * wrong names: lines that are none are left out.
+ * function, in hexadecimal digits (Linux, tools/perf/Documentation/jit-interface.txt), or jit-PID.dump, records in
+ * binary (jitdump-specification.txt there). A hostile file at worst gives wrong names: lines that are none are left
+ * out, and so is what follows a record that is none.
  */
 #ifndef VPROF_SYMBOL_PERF_MAP_H
 #define VPROF_SYMBOL_PERF_MAP_H
@@ -11,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PERF_MAP_SYMBOLS_MAX 1048576u /* further lines are left out */
+#define PERF_MAP_SYMBOLS_MAX 1048576u /* further ones are left out */
 
 struct perf_map;
 
@@ -20,6 +21,7 @@ struct perf_map_symbol {
 	const char *name; /* printable; lives as long as the map */
 };
 
+/* bytes: of a perf map, or of a jitdump, which begins with a magic number. */
 struct perf_map *perf_map_new(const char *text, size_t bytes);
 void perf_map_free(struct perf_map *map);
 
