@@ -298,6 +298,12 @@ static void wanted_push(struct capture_tables *tables, struct wanted *wanted)
 	tables->n_wanted++;
 }
 
+/* What is mapped only so that perf records where it is (lib/symbol/perf_map.h). */
+static bool is_jitdump(const char *path)
+{
+	return g_pattern_match_simple("*/jit-*.dump", path);
+}
+
 /* The build-id of a file may become known only at a later look. */
 void capture_tables_want(struct capture_tables *tables, const struct record_mmap *mapping)
 {
@@ -305,7 +311,7 @@ void capture_tables_want(struct capture_tables *tables, const struct record_mmap
 
 	if (mapping->mode != PERF_RECORD_MISC_USER || mapping->file_name.raw[0] != '/' ||
 	    mapping->file_name.raw[1] == '/' || (known && (known[0] != '\0' || !mapping->build_id)) ||
-	    g_hash_table_size(tables->files) >= FILES_MAX)
+	    is_jitdump(mapping->file_name.raw) || g_hash_table_size(tables->files) >= FILES_MAX)
 		return;
 	g_hash_table_insert(tables->files, g_strdup(mapping->file_name.raw),
 	                    mapping->build_id ? build_id_text(mapping->build_id, mapping->build_id_bytes)

@@ -78,11 +78,12 @@ static int dump_write(const unsigned char *at)
 
 	memcpy(dump.load.code, code, sizeof(code));
 	snprintf(name, sizeof(name), "/root/jit-%d.dump", getpid());
-	FILE *to = fopen(name, "w");
+	FILE *to = fopen(name, "w+");
 
-	if (!to || fwrite(&dump, sizeof(dump), 1, to) != 1)
+	if (!to || fwrite(&dump, sizeof(dump), 1, to) != 1 || fflush(to) != 0)
 		return -1;
-	return fclose(to);
+	/* As perf wants it. */
+	return mmap(NULL, sizeof(dump), PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(to), 0) == MAP_FAILED ? -1 : 0;
 }
 
 int main(int argc, char **argv)

@@ -50,10 +50,11 @@ def functions():
 class Programs(LinuxTest):
     def check_compiled(self):
         """Code that was compiled at run time has the names of the perf map and the jitdump that its process has written and left behind."""
-        rows = self.report(self.recording, "--comm", "jit_spin", "--mode", "user", "--sort", "module,sym")[1]
+        report, rows = self.report(self.recording, "--comm", "jit_spin", "--mode", "user", "--sort", "module,sym")
         jit = {row["symbol"]: row["samples"] for row in rows if row["module"].endswith(".map")}
         print(f"  compiled at run time: {jit}, of {len(rows)} rows {[(row['module'], row['symbol'], row['samples']) for row in rows[:4]]}", flush=True)
         self.assertEqual(set(jit), {"jit one", "jit three"})
+        self.assertNotIn(".dump", str(report["recording"]["missing"]))
         total = sum(jit.values())
         self.assertGreater(total, EACH_MIN)
         self.assertAlmostEqual(jit["jit three"] / total, 0.75, delta=4 * (0.75 * 0.25 / total) ** 0.5)
