@@ -27,6 +27,7 @@ static void row_free(void *data)
 	g_free(row->chain_end);
 	g_free(row->frames);
 	g_array_unref(row->mappings);
+	json_decref(row->pythons);
 	g_free(row);
 }
 
@@ -113,6 +114,7 @@ static struct task_row *row_new(const json_t *task)
 	chain_take(row, task);
 	wait_channel_take(row, task);
 	mappings_take(row, task);
+	row->pythons = json_incref(json_object_get(task, "python"));
 	return row;
 }
 
@@ -184,8 +186,32 @@ static void frame_name(struct task_table *table, struct task_frame *frame, const
 	frame->module = g_string_chunk_insert_const(table->texts, module);
 }
 
+static bool python_frame_name(struct task_table *table, const struct task_row *row, struct task_frame *frame)
+{
+	const json_t *python;
+	size_t i;
+
+	json_array_foreach(row->pythons, i, python) {
+		const char *text = member_text(python, "name");
+
+		/* Frames that called are one byte before the addresses of the chain. */
+		if (!text || address_of(json_object_get(python, "ip")) - frame->ip > 1)
+			continue;
+		g_autofree char *name = text_printable(text);
+		const char *file = python_name_split(name);
+
+		if (!file)
+			return false;
+		frame_name(table, frame, name, file);
+		return true;
+	}
+	return false;
+}
+
 static bool user_frame_name(struct task_table *table, const struct task_row *row, struct task_frame *frame)
 {
+	if (python_frame_name(table, row, frame))
+		return true;
 	for (guint i = 0; i < row->mappings->len; i++) {
 		const struct task_mapping *mapping = &g_array_index(row->mappings, struct task_mapping, i);
 

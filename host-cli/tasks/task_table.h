@@ -4,6 +4,7 @@
 #define VPROF_CLI_TASKS_TASK_TABLE_H
 
 #include <glib.h>
+#include <jansson.h>
 
 #include "engine/guest_engine.h"
 #include "lib/record/record.h"
@@ -38,6 +39,7 @@ struct task_row {
 	size_t n_frames;
 	struct task_frame *frames; /* innermost first */
 	GArray *mappings;          /* of struct task_mapping */
+	json_t *pythons;           /* names of Python's frames by their addresses, as the engine has them; NULL: none */
 };
 
 struct task_user;

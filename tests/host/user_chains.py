@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Call chains of Debian's own programs, which have no frame pointers, up to their _start."""
+import json
+import os
 import random
+import threading
 
 import harness
 from harness import VPROF
 from linux_guest import LinuxTest, leaves
 
 COMMAND = """
+python3.11 -I -S {sleeper} &
 sort -o /tmp/sorted {lines}
 i=0; while [ $i -lt 15 ]; do find / -xdev -name '*z*x' -o -name '*.nothing'; i=$((i + 1)); done
 perl -e '{perl}'
@@ -31,6 +35,16 @@ print(Work().all())
 # What calls digits: map() is C, which executes it in an interpreter of its own.
 PYTHON_CALLERS = ["py::<module>", "py::Work.all", "py::digits"]
 INTERPRETER = "_PyEval_EvalFrameDefault"
+# It waits until the guest ends.
+SLEEPER = """
+import time
+
+def wait(seconds):
+    print("it waits", flush=True)
+    time.sleep(seconds)
+
+list(map(wait, [10000]))
+"""
 SQL = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 20000) "
        "SELECT count(*), sum(length(hex(x))) FROM (SELECT x FROM c ORDER BY x * 7919 % 65537);")
 PROGRAMS = "sort", "find", "perl", "python3.11", "sqlite3", "openssl", "cc1"
@@ -48,6 +62,8 @@ def functions():
 
 
 class Programs(LinuxTest):
+    engine = f"user_chains-{os.getpid()}"
+
     def check_compiled(self):
         """Code that was compiled at run time has the names of the perf map and the jitdump that its process has written and left behind."""
         report, rows = self.report(self.recording, "--comm", "jit_spin", "--mode", "user", "--sort", "module,sym")
@@ -77,21 +93,47 @@ class Programs(LinuxTest):
         self.assertGreater(right, 0.97 * total)
         self.assertGreater(executed, 0.97 * total)
 
+    def output_take(self, vprof, waits):
+        """Of the guest's programs, until the end; sets `waits` once the one that waits says so, or they have ended."""
+        for line in vprof.stdout:
+            if line.strip() == "it waits":
+                waits.set()
+        waits.set()
+
+    def check_waiting_python(self, sleeper):
+        """One look at a program in Python that waits has the functions of both."""
+        stacks = json.loads(self.run_program(VPROF, "stack", "--json", self.engine, "python3.11")[0])["stacks"]
+        frames = [[(frame["symbol"], frame["module"]) for frame in stack["frames"]] for stack in stacks]
+        pythons = [[name for name, module in stack if module == str(sleeper)] for stack in frames]
+        self.assertIn(["py::wait", "py::<module>"], pythons, frames)
+        names = [name for name, _ in frames[pythons.index(["py::wait", "py::<module>"])]]
+        self.assertLess(names.index("hrtimer_nanosleep"), names.index("py::wait"))
+        self.assertEqual(names[names.index("py::wait") - 1], INTERPRETER)
+
     def test_chains_are_whole(self):
         numbers = random.Random(1)
         lines, command, source = self.folder / "lines", self.folder / "command", self.folder / "functions.i"
         lines.write_text("".join(f"{numbers.random()} line\n" for _ in range(LINES)))
         source.write_text(functions())
-        script = self.folder / "work.py"
+        script, sleeper = self.folder / "work.py", self.folder / "sleeper.py"
         script.write_text(PYTHON)
+        sleeper.write_text(SLEEPER)
         cc1 = self.run_program("gcc", "-print-prog-name=cc1")[0].strip()
-        command.write_text(COMMAND.format(lines=lines, perl=PERL, python=script, sql=SQL, cc1=cc1, source=source, jit=harness.BIN / "jit_spin"))
+        command.write_text(COMMAND.format(lines=lines, perl=PERL, python=script, sleeper=sleeper, sql=SQL, cc1=cc1, source=source, jit=harness.BIN / "jit_spin"))
         kernel = harness.script("kernel-debian.sh", "6.12", "cloud")
         programs = [f"/usr/bin/{name}" for name in PROGRAMS if name != "cc1"]
-        files = lines, command, source, script, cc1, harness.BIN / "jit_spin", "/usr/lib/python3.11/encodings", *programs
-        self.run_program(VPROF, "run", "--kernel", kernel, "--memory", "512M", "--vcpus", 2, "--append", "quiet", "-F", 500, "-g", "--call-depth", 127,
-                         "-o", self.recording, "--no-report", *(word for file in files for word in ("--add", file)),
-                         "--exec", f"/bin/sh {command}", timeout=SECONDS)
+        files = lines, command, source, script, sleeper, cc1, harness.BIN / "jit_spin", "/usr/lib/python3.11/encodings", *programs
+        vprof = self.start(VPROF, "run", "--kernel", kernel, "--name", self.engine, "--memory", "512M",
+                           "--vcpus", 2, "--append", "quiet", "-F", 500, "-g", "--call-depth", 127,
+                           "-o", self.recording, "--no-report", *(word for file in files for word in ("--add", file)),
+                           "--exec", f"/bin/sh {command}")
+        waits = threading.Event()
+        output = threading.Thread(target=self.output_take, args=(vprof, waits))
+        output.start()
+        self.assertTrue(waits.wait(SECONDS))
+        self.check_waiting_python(sleeper)
+        output.join()
+        self.finish(vprof, timeout=SECONDS)
         # What a task runs before its execve(2) is over, it runs under another name.
         report, rows = self.report(self.recording, "--comm", ",".join(PROGRAMS), "--sort", "comm")
         self.assertEqual({row["comm"] for row in rows}, set(PROGRAMS))

@@ -8,7 +8,11 @@
 #define ANSWER_BYTES_MAX (VPROF_CONTROL_LINE_BYTES_MAX - 1024u)
 #define MAPPINGS_MAX 8u
 #define MAPPING_BYTES_MAX (6u * FILE_NAME_BYTES + 256u)
-_Static_assert(UNWIND_CHAIN_MAX * 21u + 6u * CGROUP_PATH_BYTES + MAPPINGS_MAX * MAPPING_BYTES_MAX + 1024u <
+#define PYTHONS_MAX 40u
+#define PYTHON_BYTES_MAX (2u * PYTHON_NAME_BYTES + 64u) /* of printable characters, a quote or backslash has another \
+	                                                 */
+_Static_assert(UNWIND_CHAIN_MAX * 21u + 6u * CGROUP_PATH_BYTES + MAPPINGS_MAX * MAPPING_BYTES_MAX +
+                               PYTHONS_MAX * PYTHON_BYTES_MAX + 1024u <
                        ANSWER_BYTES_MAX,
                "a task fits into a line");
 
@@ -114,19 +118,36 @@ static json_t *mappings_json(const struct task_look *look, const struct looked_t
 	return mappings;
 }
 
+/* Addresses of the chain that are in code objects of Python. */
+static json_t *pythons_json(const struct task_look *look, const struct looked_task *task)
+{
+	json_t *pythons = json_array();
+
+	for (size_t i = 0; look->code && i < task->n_chain && json_array_size(pythons) < PYTHONS_MAX; i++) {
+		const uint64_t ip = look->words[task->chain + i];
+		const char *name = looked_code_find_python(look->code, task->listed.task.mm, ip);
+
+		if (name)
+			json_array_append_new(pythons,
+			                      json_pack("{s:o, s:s}", "ip", control_hex_address(ip), "name", name));
+	}
+	return pythons;
+}
+
 static json_t *task_json(const struct task_look *look, const struct looked_task *task)
 {
 	const struct listed_task *listed = &task->listed;
 	const char state[] = {listed->state, '\0'};
 
-	return json_pack("{s:I, s:I, s:o, s:s, s:o, s:I, s:b, s:o, s:o, s:s, s:o, s:o}", "pid",
+	return json_pack("{s:I, s:I, s:o, s:s, s:o, s:I, s:b, s:o, s:o, s:s, s:o, s:o, s:o}", "pid",
 	                 (json_int_t)listed->task.pid, "tid", (json_int_t)listed->task.tid, "comm",
 	                 control_text(listed->task.comm, TASK_COMM_BYTES), "state", state, "cpu",
 	                 task->runs ? json_integer(listed->cpu) : json_null(), "cpu-ns",
 	                 (json_int_t)(listed->cpu_ns & INT64_MAX), "kernel-thread", listed->kernel_thread, "cgroup",
 	                 control_text(task->cgroup, CGROUP_PATH_BYTES), "wait-channel",
 	                 task->wait_channel ? control_hex_address(task->wait_channel) : json_null(), "chain-end",
-	                 end_names[task->end], "chain", chain_json(look, task), "mappings", mappings_json(look, task));
+	                 end_names[task->end], "chain", chain_json(look, task), "mappings", mappings_json(look, task),
+	                 "python", pythons_json(look, task));
 }
 
 /* As many tasks from `from` on as a line has room for; returns the number of the first that is left. */
@@ -200,6 +221,12 @@ static const struct method_member mapping_members[] = {
 	{0},
 };
 
+static const struct method_member python_members[] = {
+	{"ip", "the address in the chain", MEMBER_ADDRESS},
+	{"name", "py::NAME:FILE: of the function, and the path that it was compiled from", MEMBER_STRING},
+	{0},
+};
+
 static const struct method_member task_members[] = {
 	{"pid", "process id in the guest; 0: the idle task of a processor, while it runs", MEMBER_INTEGER},
 	{"tid", "thread id in the guest", MEMBER_INTEGER},
@@ -215,6 +242,7 @@ static const struct method_member task_members[] = {
 	{"chain", "innermost first, as PERF_SAMPLE_CALLCHAIN; empty: it is not known, or the task has ended",
          MEMBER_ADDRESSES},
 	{"mappings", "code that the chain leads through; 8 at most", MEMBER_OBJECTS, .members = mapping_members},
+	{"python", "frames of the chain that are CPython's own; 40 at most", MEMBER_OBJECTS, .members = python_members},
 	{0},
 };
 

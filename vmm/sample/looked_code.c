@@ -8,7 +8,8 @@
 
 struct process {
 	struct user_code code;
-	GArray *mappings; /* of struct looked_mapping */
+	GArray *mappings;    /* of struct looked_mapping */
+	GHashTable *pythons; /* names, by the addresses of frames; NULL: none */
 };
 
 struct looked_code {
@@ -40,6 +41,7 @@ static void process_free(void *data)
 	struct process *process = data;
 
 	g_array_unref(process->mappings);
+	g_clear_pointer(&process->pythons, g_hash_table_unref);
 	g_free(process);
 }
 
@@ -112,4 +114,29 @@ const struct looked_mapping *looked_code_find(const struct looked_code *code, ui
 			return mapping;
 	}
 	return NULL;
+}
+
+void looked_code_add_python(struct looked_code *code, uint64_t mm, const struct python_frame *frame,
+                            struct page_walk *walk)
+{
+	struct process *process = g_hash_table_lookup(code->processes, GSIZE_TO_POINTER(mm));
+	char name[PYTHON_NAME_BYTES];
+
+	if (!process)
+		return;
+	if (!process->pythons)
+		process->pythons = g_hash_table_new(NULL, NULL);
+	if (g_hash_table_size(process->pythons) == LOOKED_PYTHON_MAX ||
+	    g_hash_table_contains(process->pythons, GSIZE_TO_POINTER(frame->ip)))
+		return;
+	python_frame_name(frame, &process->code.python, walk, name);
+	g_hash_table_insert(process->pythons, GSIZE_TO_POINTER(frame->ip),
+	                    g_string_chunk_insert_const(code->files, name));
+}
+
+const char *looked_code_find_python(const struct looked_code *code, uint64_t mm, uint64_t ip)
+{
+	const struct process *process = g_hash_table_lookup(code->processes, GSIZE_TO_POINTER(mm));
+
+	return process && process->pythons ? g_hash_table_lookup(process->pythons, GSIZE_TO_POINTER(ip)) : NULL;
 }

@@ -6,6 +6,7 @@
 #ifndef VPROF_SAMPLE_LOOKED_CODE_H
 #define VPROF_SAMPLE_LOOKED_CODE_H
 
+#include "guest/python.h"
 #include "guest/task.h"
 #include "guest/user_code.h"
 #include "guest/vma.h"
@@ -21,6 +22,8 @@ struct looked_mapping {
 	bool has_table;        /* by which it is unwound */
 };
 
+#define LOOKED_PYTHON_MAX 4096u /* frames of a process that are remembered */
+
 struct looked_code;
 
 /* Both are borrowed, as long as mappings are read. */
@@ -34,5 +37,11 @@ void looked_code_free(struct looked_code *code); /* NULL is fine */
 const struct user_code *looked_code_read(struct looked_code *code, struct page_walk *walk, const struct task *task);
 /* The mapping of a process that was read with an address of it; NULL. */
 const struct looked_mapping *looked_code_find(const struct looked_code *code, uint64_t mm, uint64_t address);
+
+/* Remembers the name of a Python frame of a process that was read, by its address. */
+void looked_code_add_python(struct looked_code *code, uint64_t mm, const struct python_frame *frame,
+                            struct page_walk *walk);
+/* "py::NAME:FILE"; NULL: no such frame is at this address. */
+const char *looked_code_find_python(const struct looked_code *code, uint64_t mm, uint64_t ip);
 
 #endif

@@ -66,13 +66,30 @@ static void chain_keep(struct looker *looker, struct looked_task *task, const ui
 	look->n_words += n;
 }
 
-/* In its address space, if that is known and wanted; `unwind` becomes what is needed for it. */
-static struct page_walk walk_of(struct looker *looker, const struct task *task, struct unwind_config *unwind)
+/* Whose Python frames are found. */
+struct python_of {
+	struct looked_code *code;
+	uint64_t mm;
+};
+
+static void python_found(const struct python_frame *frame, struct page_walk *memory, void *data)
+{
+	const struct python_of *of = data;
+
+	looked_code_add_python(of->code, of->mm, frame, memory);
+}
+
+/* In its address space, if that is known and wanted; `unwind` becomes what is needed for it, with `python`. */
+static struct page_walk walk_of(struct looker *looker, const struct task *task, struct python_of *python,
+                                struct unwind_config *unwind)
 {
 	struct page_walk walk = looker->walk;
 
 	unwind->user = looker->look->code && task_walk_open(&looker->kernel->tasks, &looker->walk, task, &walk);
 	unwind->code = unwind->user ? looked_code_read(looker->look->code, &walk, task) : NULL;
+	*python = (struct python_of){looker->look->code, task->mm};
+	unwind->python_found = python_found;
+	unwind->python_data = python;
 	return walk;
 }
 
@@ -82,7 +99,8 @@ static bool chain_of_sleeper(struct looker *looker, struct looked_task *task)
 	const struct task_list_layout *layout = &looker->kernel->list;
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	struct unwind_config unwind = looker->unwind;
-	struct page_walk walk = walk_of(looker, &task->listed.task, &unwind);
+	struct python_of python;
+	struct page_walk walk = walk_of(looker, &task->listed.task, &python, &unwind);
 	uint8_t stack[PAGE_WALK_AHEAD_BYTES];
 	struct frame frame;
 	size_t n = 0;
@@ -184,6 +202,7 @@ static void vcpu_take(void *data, const struct guest_vcpu *vcpu)
 	struct looked_task *task = address != 0 ? task_get(looker, address) : NULL;
 	struct guest_regs regs = vcpu->regs;
 	struct unwind_config unwinds = looker->unwind;
+	struct python_of python;
 	size_t n;
 
 	if (!task)
@@ -197,7 +216,7 @@ static void vcpu_take(void *data, const struct guest_vcpu *vcpu)
 	task->runs = true;
 	task->wait_channel = 0;
 	task->listed.state = 'R';
-	walk_of(looker, &task->listed.task, &unwinds);
+	walk_of(looker, &task->listed.task, &python, &unwinds);
 	n = unwind(&unwinds, looker->guest, &regs, NULL, chain, &task->end);
 	chain_keep(looker, task, chain, n);
 }

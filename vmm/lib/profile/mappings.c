@@ -54,17 +54,25 @@ static bool same_build_id(const struct mapped_file *file, const struct record_mm
 	        memcmp(mmap->build_id, file->build_id, file->build_id_bytes) == 0);
 }
 
-/* Of "py::NAME:FILE" (guest/python.h); a name has no ':'. */
-static void name_python(struct mapped_file *file)
+/* A name has no ':'. */
+char *python_name_split(char *name)
 {
-	char *colon =
-		g_str_has_prefix(file->name, VPROF_PYTHON) ? strchr(file->name + strlen(VPROF_PYTHON), ':') : NULL;
+	char *colon = g_str_has_prefix(name, VPROF_PYTHON) ? strchr(name + strlen(VPROF_PYTHON), ':') : NULL;
 
 	if (!colon)
+		return NULL;
+	*colon = '\0';
+	return colon + 1;
+}
+
+static void name_python(struct mapped_file *file)
+{
+	const char *of = python_name_split(file->name);
+
+	if (!of)
 		return;
 	file->python = file->name;
-	file->name = g_strdup(colon + 1);
-	*colon = '\0';
+	file->name = g_strdup(of);
 }
 
 /* The file of a record; its build-id may become known only now. */

@@ -24,6 +24,12 @@ struct mapped_file {
 	char *python; /* "py::NAME" of the code object that is there, of which `name` is the file; NULL: it is none */
 };
 
+/*
+ * Cuts "py::NAME:FILE" (guest/python.h) to "py::NAME" and returns the file, which is in it; NULL: it is not of this
+ * form.
+ */
+char *python_name_split(char *name);
+
 struct mapping {
 	const struct mapped_file *file;
 	uint64_t start, end;
