@@ -210,6 +210,30 @@ START_TEST(test_programs)
 }
 END_TEST
 
+/* Archives one behind the other, each packed or not: the last one that has the file counts, whatever is before it. */
+START_TEST(test_archives)
+{
+	g_autoptr(GBytes) first = elf_file(ET_EXEC, 70000), second = elf_file(ET_DYN, 99), other = elf_file(ET_DYN, 64);
+	const struct member early[] = {{"bin/sh", first}, {"a", other}}, later[] = {{"bin/sh", second}, {"b", other}};
+	const uint8_t zeros[512] = {0};
+	const bool packed = _i & 1, packed_too = _i & 2, apart = _i & 4;
+	g_autoptr(GByteArray) archives = g_byte_array_new();
+
+	archive_append(archives, early, G_N_ELEMENTS(early), packed);
+	if (apart)
+		g_byte_array_append(archives, zeros, sizeof(zeros));
+	archive_append(archives, later, G_N_ELEMENTS(later), packed_too);
+	archive_append(archives, &later[1], 1, true);
+	g_autoptr(GBytes) input = g_bytes_new(archives->data, archives->len);
+	g_autoptr(GBytes) found = answer_to(VPROF_PARSE_MEMBER, input);
+	g_autoptr(GBytes) programs = answer_to(VPROF_PARSE_PROGRAMS, input);
+	g_autoptr(GBytes) again = answer_to(VPROF_PARSE_MEMBER, programs);
+
+	ck_assert(g_bytes_equal(found, second));
+	ck_assert(g_bytes_equal(again, second));
+}
+END_TEST
+
 /* A thousand to one, what is packed twice, and what is no archive. The next question is answered. */
 START_TEST(test_refusals)
 {
@@ -419,6 +443,7 @@ int main(void)
 	tcase_add_test(tcase, test_answer_is_sealed);
 	tcase_add_test(tcase, test_stop);
 	tcase_add_test(tcase, test_programs);
+	tcase_add_loop_test(tcase, test_archives, 0, 8);
 	tcase_add_test(tcase, test_refusals);
 	tcase_add_test(tcase, test_other_programs);
 	tcase_add_test(tcase, test_sealed_memory);

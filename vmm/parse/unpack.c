@@ -3,13 +3,14 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <elf.h>
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "parse/parse.h"
 
 #define PIECE_BYTES (256u << 10)
-/* Unpacked, of one archive: some ten times what a distribution has. Zeros pack a thousand to one. */
+/* Unpacked, of all archives that are packed together: some ten times what a distribution has. */
 #define ARCHIVE_BYTES_MAX (UINT64_C(4) << 30)
 #define CPIO_ALIGN 4u
 
@@ -96,9 +97,6 @@ static bool entries_read(const struct search *search, struct archive *archive, G
 	while ((result = archive_read_next_header(archive, &entry)) == ARCHIVE_OK || result == ARCHIVE_WARN) {
 		const char *name = archive_entry_pathname(entry);
 
-		if ((uint64_t)archive_filter_bytes(archive, 0) > ARCHIVE_BYTES_MAX)
-			return parse_fail(error, "it unpacks to more than %" G_GUINT64_FORMAT " bytes",
-			                  ARCHIVE_BYTES_MAX);
 		if (name && archive_entry_filetype(entry) == AE_IFREG &&
 		    !search->take(search, archive, name, (uint64_t)MAX(archive_entry_size(entry), 0), error))
 			return false;
@@ -106,20 +104,106 @@ static bool entries_read(const struct search *search, struct archive *archive, G
 	return result == ARCHIVE_EOF || (search->takes_part && search->answer->bytes > 0) || fail(archive, error);
 }
 
-/* Looks through one archive; *used is how many bytes it has. */
-static bool archive_search(const struct search *search, const uint8_t *from, size_t n, size_t *used, GError **error)
+/* The bytes of a stream, unpacked block by block. */
+struct stream {
+	struct archive *archive; /* of one file, without a name */
+	const uint8_t *block;    /* the last one */
+	size_t n, at;            /* its bytes, and how many of them were given to a reader */
+	uint64_t given;          /* to the present one */
+	uint64_t unpacked;       /* all blocks */
+};
+
+/* False at the end of the stream, or where it is damaged. */
+static bool block_next(struct stream *stream)
+{
+	const void *block;
+	size_t n;
+	la_int64_t offset;
+
+	stream->at = stream->n = 0;
+	if (archive_read_data_block(stream->archive, &block, &n, &offset) != ARCHIVE_OK)
+		return false;
+	stream->unpacked += n;
+	if (stream->unpacked > ARCHIVE_BYTES_MAX) {
+		archive_set_error(stream->archive, EFBIG, "it unpacks to more than %" G_GUINT64_FORMAT " bytes",
+		                  ARCHIVE_BYTES_MAX);
+		return false;
+	}
+	stream->block = block;
+	stream->n = n;
+	return true;
+}
+
+static la_ssize_t block_give(struct archive *reader, void *data, const void **bytes)
+{
+	struct stream *stream = data;
+
+	if (stream->at == stream->n && !block_next(stream) && archive_errno(stream->archive) != 0) {
+		archive_set_error(reader, archive_errno(stream->archive), "%s", archive_error_string(stream->archive));
+		return ARCHIVE_FATAL;
+	}
+	const size_t n = stream->n - stream->at;
+
+	*bytes = stream->block + stream->at;
+	stream->at = stream->n;
+	stream->given += n;
+	return (la_ssize_t)n;
+}
+
+/* Takes back what a reader was given and has not used, and skips zeros. False at the end of the stream. */
+static bool stream_go_on(struct stream *stream, uint64_t used)
+{
+	stream->at -= (size_t)MIN(stream->given - MIN(used, stream->given), stream->at);
+	do
+		for (; stream->at < stream->n; stream->at++)
+			if (stream->block[stream->at] != 0)
+				return true;
+	while (block_next(stream));
+	return false;
+}
+
+/* Looks through the archive that begins where the stream is; *used is how many bytes it has. */
+static bool archive_search(const struct search *search, struct stream *stream, uint64_t *used, GError **error)
 {
 	struct archive *archive = archive_read_new();
 	bool read;
 
-	filters_allow(archive, VPROF_PARSE_ANY);
+	stream->given = 0;
 	archive_read_support_format_cpio(archive);
-	if (archive_read_open_memory(archive, from, n) == ARCHIVE_OK)
-		read = is_simple(archive, error) && entries_read(search, archive, error);
-	else
-		read = fail(archive, error);
-	*used = (size_t)MAX(archive_filter_bytes(archive, -1), 0);
+	read = archive_read_open(archive, stream, NULL, block_give, NULL) == ARCHIVE_OK
+	               ? entries_read(search, archive, error)
+	               : fail(archive, error);
+	*used = (uint64_t)MAX(archive_filter_bytes(archive, -1), 0);
 	archive_read_free(archive);
+	return read;
+}
+
+/*
+ * Looks through the archive at `from`, or through those that are packed there together: two streams of gzip, one
+ * behind the other, unpack to one. *used is how many bytes that is of what is not unpacked.
+ */
+static bool stream_search(const struct search *search, struct archive *archive, const uint8_t *from, size_t n,
+                          size_t *used, GError **error)
+{
+	struct stream stream = {.archive = archive, .block = (const uint8_t *)""};
+	struct archive_entry *entry;
+	uint64_t unpacked;
+	bool read;
+
+	filters_allow(archive, VPROF_PARSE_ANY);
+	archive_read_support_format_raw(archive);
+	if (archive_read_open_memory(archive, from, n) != ARCHIVE_OK)
+		return fail(archive, error);
+	if (!is_simple(archive, error))
+		return false;
+	if (archive_read_next_header(archive, &entry) != ARCHIVE_OK)
+		return fail(archive, error);
+	const bool packed = archive_filter_count(archive) > 1;
+
+	do
+		read = archive_search(search, &stream, &unpacked, error);
+	while (read && packed && unpacked > 0 && stream_go_on(&stream, unpacked));
+	*used = packed ? (size_t)MAX(archive_filter_bytes(archive, -1), 0) : (size_t)unpacked;
 	return read;
 }
 
@@ -136,7 +220,11 @@ static bool archives_search(const struct search *search, const struct parse_inpu
 			at++;
 		if (at == input->n)
 			return true;
-		if (!archive_search(search, input->bytes + at, input->n - at, &used, error))
+		struct archive *archive = archive_read_new();
+		bool read = stream_search(search, archive, input->bytes + at, input->n - at, &used, error);
+
+		archive_read_free(archive);
+		if (!read)
 			return false;
 		if (used == 0 || used > input->n - at)
 			return true;
