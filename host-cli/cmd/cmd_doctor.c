@@ -194,18 +194,20 @@ static bool check_deliveries(const json_t *probe)
 /* What holds back a guest that has broken out of its VM (vprof-vmm(8), SANDBOX), or a file its parser. */
 static void check_sandbox(void)
 {
-	g_autofree char *lacks = geteuid() == 0 ? privilege_lack_text(privilege_lacks()) : NULL;
+	const bool root = geteuid() == 0;
+	g_autofree char *lacks = privilege_lack_text(privilege_lacks());
 	g_autofree char *text = lacks ? g_strdup_printf("lists of system calls; the host refuses %s", lacks) : NULL;
 
 	if (lacks)
-		finding_print(FINDING_NOTE, "sandbox", text,
-		              "in a container, give it CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SETUID and CAP_SETGID");
+		finding_print(
+			FINDING_NOTE, "sandbox", text,
+			root ? "in a container, give it CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SETUID and CAP_SETGID"
+			     : "let users without capabilities make user namespaces: user.max_user_namespaces, on Debian kernel.unprivileged_userns_clone, on Ubuntu kernel.apparmor_restrict_unprivileged_userns");
 	else
 		finding_print(
 			FINDING_GOOD, "sandbox",
-			geteuid() == 0
-				? "lists of system calls; a user id, an empty root and a network of its own; no capability"
-				: "lists of system calls; the user is yours, and one of its own when root starts the guest",
+			root ? "lists of system calls; a user id, an empty root and a network of its own; no capability"
+			     : "lists of system calls; an empty root and a network of its own, in a user namespace; the user is yours, and one of its own when root starts the guest",
 			NULL);
 }
 

@@ -80,6 +80,8 @@ class Ctl(harness.ProgramTest):
                 self.refused(VPROF, "ctl", self.socket, *words, message=message, status=status)
 
     def test_the_holder_is_named(self):
+        """By the numbers that it has outside of the engine's namespaces."""
+        self.check_namespaces(self.engine.pid)
         holder = self.start(VPROF, "ctl", self.socket, stdin=-1)
         try:
             holder.stdin.write("control-take\n")

@@ -64,6 +64,7 @@ class Killed(harness.ProgramTest):
         self.assertGreater(len(threads), 2)
         for thread in threads:
             self.check_rights((thread / "status").read_text())
+        self.check_namespaces(engine)
         for thread in threads:
             # KVM makes threads of its own in the process, which execute nothing of it.
             if not (thread / "comm").read_text().startswith("kvm-"):

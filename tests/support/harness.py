@@ -220,6 +220,16 @@ class ProgramTest(unittest.TestCase):
     def run_program(self, *command, status=0, timeout=60, **options):
         return self.finish(self.start(*command, **options), status=status, timeout=timeout)
 
+    def check_namespaces(self, engine):
+        """Root's engine has namespaces of its own, and a root in which nothing is: the folder of a process that has ended. A
+        user's has them, too, where the host allows user namespaces."""
+        user = os.geteuid() != 0
+        if user and subprocess.run(["unshare", "--user", "--map-root-user", "true"], capture_output=True, check=False).returncode:
+            return
+        for name in ["net", "ipc", "uts"] + ["user"] * user:
+            self.assertNotEqual(os.readlink(f"/proc/{engine}/ns/{name}"), os.readlink(f"/proc/self/ns/{name}"), name)
+        self.assertRegex(os.readlink(f"/proc/{engine}/root"), r"/\d+/fdinfo$")
+
     def on_terminal(self, *command, after="0", stdout=subprocess.PIPE, status=0):
         """What it writes to a terminal that is its stderr, and its stdout if that is "terminal"; and what to another stdout.
         after: VPROF_PROGRESS."""

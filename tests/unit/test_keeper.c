@@ -9,16 +9,20 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vprof/recording.h>
 
 #include "control/keeper.h"
+#include "lib/process/privilege.h"
 #include "run_suite.h"
 
 #define WAIT_US 10000
 #define WAITS 2000
+#define HOST_REFUSES 77
 #define OWN_ID 0x76000001u /* that an engine of root would take */
 
 static char *folder, *path;
@@ -208,6 +212,50 @@ START_TEST(signals_go_to_own_threads)
 }
 END_TEST
 
+/* In a user namespace there is no id but the own; the keeper, which is outside, knows the others. */
+START_TEST(users_are_known_by_their_ids_outside)
+{
+	const int root = open("/", O_PATH | O_CLOEXEC);
+	const uid_t us = geteuid();
+	const pid_t pid = getpid();
+	int ends[2], status;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0); /* its peers are this process */
+	pid_t engine = fork();
+
+	if (engine == 0) {
+		const uid_t user = us == 0 ? OWN_ID : us;
+
+		if (us == 0 && (setresgid(user, user, user) != 0 || setresuid(user, user, user) != 0 ||
+		                prctl(PR_SET_DUMPABLE, 1) != 0))
+			_exit(1);
+		if (!keeper_start(KEEPER_OF_USER, user))
+			_exit(2);
+		if (!privilege_user_namespace())
+			_exit(geteuid() == user ? HOST_REFUSES : 3);
+		struct stat seen;
+		const struct ucred peer = keeper_identify(ends[0]), file = keeper_identify(root),
+				   none = keeper_identify(-1);
+
+		if (geteuid() != user || fstat(root, &seen) != 0 || seen.st_uid == 0)
+			_exit(4);
+		if (peer.uid != us || peer.pid != pid || file.uid != 0 || file.pid != 0 || none.uid != (uid_t)-1)
+			_exit(5);
+		keeper_end();
+		_exit(privilege_root_empty() && access("/proc", F_OK) != 0 ? 0 : 6);
+	}
+	ck_assert_int_eq(waitpid(engine, &status, 0), engine);
+	ck_assert(WIFEXITED(status));
+	if (WEXITSTATUS(status) == HOST_REFUSES)
+		fprintf(stderr, "this host has no user namespaces for users\n");
+	else
+		ck_assert_int_eq(WEXITSTATUS(status), 0);
+	close(ends[0]);
+	close(ends[1]);
+	close(root);
+}
+END_TEST
+
 static struct keeper_request event_request(struct perf_event_attr attr)
 {
 	struct keeper_request request = {.kind = KEEPER_EVENT, .thread = 1};
@@ -251,6 +299,8 @@ START_TEST(requests_are_checked)
 	ck_assert_int_eq(keeper_check(&request, KEEPER_OF_VMM, true, false), EPERM);
 	memset(request.path, 'x', sizeof(request.path));
 	ck_assert_int_eq(keeper_check(&request, KEEPER_OF_VMM, false, false), EINVAL);
+	request.kind = KEEPER_IDENTIFY;
+	ck_assert_int_eq(keeper_check(&request, KEEPER_OF_USER, true, true), 0);
 	request.kind = 77;
 	ck_assert_int_eq(keeper_check(&request, KEEPER_OF_VMM, false, false), EINVAL);
 }
@@ -351,6 +401,7 @@ int main(void)
 	tcase_add_test(tests, events_of_own_threads_are_opened);
 	tcase_add_test(tests, events_of_others_are_not);
 	tcase_add_test(tests, signals_go_to_own_threads);
+	tcase_add_test(tests, users_are_known_by_their_ids_outside);
 	tcase_add_test(tests, requests_are_checked);
 	tcase_add_test(tests, requests_of_attach_are_checked);
 	tcase_add_test(tests, events_of_one_other_process_are_opened);

@@ -14,6 +14,7 @@
 
 #include "control/connection_priv.h"
 #include "control/control_error.h"
+#include "control/keeper.h"
 #include "control/probe_client.h"
 #include "lib/client/socket.h"
 
@@ -254,7 +255,7 @@ struct connection *connection_new(struct control_server *server, const struct co
 		.permitted = permitted,
 	};
 	/* The peer of a socket pair is the process that made it. */
-	connection->peer = client_socket_peer(fd);
+	connection->peer = keeper_identify(fd);
 	line_buffer_init(&connection->input);
 	g_queue_init(&connection->output);
 

@@ -15,10 +15,12 @@
 #include <vprof/recording.h>
 
 #include "control/sandbox.h"
+#include "lib/client/socket.h"
 #include "lib/process/companion.h"
 #include "lib/process/privilege.h"
 
-#define ANSWER_SECONDS 5 /* a keeper that takes longer is gone */
+#define ANSWER_SECONDS 5   /* a keeper that takes longer is gone */
+#define OVERFLOW_ID 65534u /* of a user or a group that has no id here (user_namespaces(7)) */
 
 _Static_assert(VPROF_ATTR_BYTES <= KEEPER_ATTR_BYTES, "the keeper takes what counters want");
 
@@ -69,6 +71,21 @@ static ssize_t message_receive(int socket, void *bytes, size_t n, int *descripto
 	if (header && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(descriptor, CMSG_DATA(header), sizeof(int));
 	return got;
+}
+
+struct keeper_reply {
+	int32_t number;   /* 0, minus an errno, or that there is a descriptor */
+	struct ucred ids; /* KEEPER_IDENTIFY */
+};
+
+static struct ucred identify(int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) != 0)
+		return (struct ucred){.uid = (uid_t)-1, .gid = (gid_t)-1};
+	return S_ISSOCK(status.st_mode) ? client_socket_peer(fd)
+	                                : (struct ucred){.uid = status.st_uid, .gid = status.st_gid};
 }
 
 /* ---- the keeper ---- */
@@ -128,6 +145,8 @@ int keeper_check(const struct keeper_request *request, enum keeper_of of, bool h
 		return of == KEEPER_OF_ATTACH ? EPERM : request->thread > 0 ? 0 : EINVAL;
 	case KEEPER_TARGET:
 		return of != KEEPER_OF_ATTACH || has_target ? EPERM : request->thread > 0 ? 0 : EINVAL;
+	case KEEPER_IDENTIFY:
+		return 0;
 	default:
 		return EINVAL;
 	}
@@ -187,7 +206,7 @@ static int owner_set(const struct keeper *keeper, const struct keeper_request *r
 }
 
 /* 0, minus an errno, or the descriptor of an event. `descriptor`: that came with the request, or -1. */
-static int serve(struct keeper *keeper, const struct keeper_request *request, int descriptor)
+static int do_request(struct keeper *keeper, const struct keeper_request *request, int descriptor)
 {
 	int refused = keeper_check(request, keeper->of, keeper->file.kind != 0, keeper->target > 0);
 
@@ -199,8 +218,22 @@ static int serve(struct keeper *keeper, const struct keeper_request *request, in
 		return owner_set(keeper, request, descriptor);
 	if (request->kind == KEEPER_TARGET)
 		return target_set(keeper, request);
-	keeper->file = *request;
+	if (request->kind == KEEPER_SOCKET)
+		keeper->file = *request;
 	return 0;
+}
+
+static void serve(struct keeper *keeper, const struct keeper_request *request, int descriptor)
+{
+	const int number = do_request(keeper, request, descriptor);
+	const bool event = request->kind == KEEPER_EVENT && number >= 0;
+	struct keeper_reply reply = {.number = number};
+
+	if (request->kind == KEEPER_IDENTIFY)
+		reply.ids = identify(descriptor);
+	message_send(keeper->socket, &reply, sizeof(reply), event ? number : -1);
+	if (event)
+		close(number);
 }
 
 /* False for the file of an engine that took over the path. */
@@ -241,20 +274,15 @@ static void rights_drop(bool events, uid_t user)
 /* The end of the engine is that of its end of the socket. */
 static G_GNUC_NORETURN void keep(struct keeper *keeper)
 {
+	const struct keeper_reply ready = {0};
 	struct keeper_request request;
-	int descriptor, number = 0;
+	int descriptor;
 	ssize_t n;
 
-	message_send(keeper->socket, &number, sizeof(number), -1); /* it is ready */
+	message_send(keeper->socket, &ready, sizeof(ready), -1);
 	while ((n = message_receive(keeper->socket, &request, sizeof(request), &descriptor)) > 0) {
-		if (n == (ssize_t)sizeof(request)) {
-			number = serve(keeper, &request, descriptor);
-			bool event = request.kind == KEEPER_EVENT && number >= 0;
-
-			message_send(keeper->socket, &number, sizeof(number), event ? number : -1);
-			if (event)
-				close(number);
-		}
+		if (n == (ssize_t)sizeof(request))
+			serve(keeper, &request, descriptor);
 		if (descriptor >= 0)
 			close(descriptor);
 	}
@@ -304,9 +332,9 @@ bool keeper_runs(void)
 	return mine.runs;
 }
 
-static bool receive(int *number, int *descriptor)
+static bool receive(struct keeper_reply *reply, int *descriptor)
 {
-	return message_receive(mine.socket, number, sizeof(*number), descriptor) == (ssize_t)sizeof(*number);
+	return message_receive(mine.socket, reply, sizeof(*reply), descriptor) == (ssize_t)sizeof(*reply);
 }
 
 /* What comes later would be the answer to another request. */
@@ -318,10 +346,11 @@ static void give_up_locked(void)
 
 static bool ready_locked(void)
 {
-	int number, descriptor;
+	struct keeper_reply reply;
+	int descriptor;
 
 	if (mine.runs && !mine.ready) {
-		mine.ready = receive(&number, &descriptor);
+		mine.ready = receive(&reply, &descriptor);
 		if (!mine.ready)
 			give_up_locked();
 	}
@@ -329,28 +358,35 @@ static bool ready_locked(void)
 }
 
 /* Minus an errno, 0, or a descriptor. */
-static int ask_locked(const struct keeper_request *request, int given)
+static int ask_locked(const struct keeper_request *request, int given, struct keeper_reply *reply)
 {
-	int number, descriptor;
+	int descriptor;
 
 	if (!ready_locked())
 		return -EPIPE;
-	if (!message_send(mine.socket, request, sizeof(*request), given) || !receive(&number, &descriptor)) {
+	if (!message_send(mine.socket, request, sizeof(*request), given) || !receive(reply, &descriptor)) {
 		give_up_locked();
 		return -EPIPE;
 	}
-	if (request->kind == KEEPER_EVENT && number >= 0)
+	if (request->kind == KEEPER_EVENT && reply->number >= 0)
 		return descriptor >= 0 ? descriptor : -EMFILE;
-	return MIN(number, 0);
+	return MIN(reply->number, 0);
+}
+
+static int ask_for(const struct keeper_request *request, int given, struct keeper_reply *reply)
+{
+	g_mutex_lock(&mine.lock);
+	int number = ask_locked(request, given, reply);
+	g_mutex_unlock(&mine.lock);
+	return number;
 }
 
 /* `given`: a descriptor that goes with it, or -1. */
 static int ask(const struct keeper_request *request, int given)
 {
-	g_mutex_lock(&mine.lock);
-	int number = ask_locked(request, given);
-	g_mutex_unlock(&mine.lock);
-	return number;
+	struct keeper_reply reply;
+
+	return ask_for(request, given, &reply);
 }
 
 bool keeper_ready(void)
@@ -401,14 +437,26 @@ bool keeper_owner(int fd)
 	return number == 0;
 }
 
+struct ucred keeper_identify(int fd)
+{
+	const struct keeper_request request = {.kind = KEEPER_IDENTIFY};
+	const struct ucred here = identify(fd);
+	struct keeper_reply reply;
+
+	if (here.uid != OVERFLOW_ID && here.gid != OVERFLOW_ID)
+		return here;
+	return ask_for(&request, fd, &reply) == 0 ? reply.ids : here;
+}
+
 void keeper_end(void)
 {
-	int number, descriptor;
+	struct keeper_reply reply;
+	int descriptor;
 
 	g_mutex_lock(&mine.lock);
 	if (ready_locked()) {
 		shutdown(mine.socket, SHUT_WR);
-		receive(&number, &descriptor); /* its end */
+		receive(&reply, &descriptor); /* its end */
 		close(mine.socket);
 	}
 	mine.runs = false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A small process beside an engine, which keeps rights that the engine gives up: to open perf events, of the engine's
- * own threads, and of those of one process that it attaches to; to say which of them an event's overflows signal; and
- * to remove the file of the control socket, when the engine has ended or is done with it. It is made before the engine
- * reads anything of a guest. Afterwards it takes requests of one fixed size, which it checks as coming from an enemy;
- * its list of system calls is in sandbox.c.
+ * own threads, and of those of one process that it attaches to; to say which of them an event's overflows signal; to
+ * know users by their ids; and to remove the file of the control socket, when the engine has ended or is done with it.
+ * It is made before the engine reads anything of a guest. Afterwards it takes requests of one fixed size, which it
+ * checks as coming from an enemy; its list of system calls is in sandbox.c.
  */
 #ifndef VPROF_CONTROL_KEEPER_H
 #define VPROF_CONTROL_KEEPER_H
@@ -12,6 +12,7 @@
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 enum keeper_of {
@@ -45,6 +46,12 @@ int keeper_event_open(struct perf_event_attr *attr, pid_t pid, int cpu, int grou
 /* Overflows of this event signal the calling thread: fcntl(2), F_SETOWN_EX. False, with errno. */
 bool keeper_owner(int fd);
 
+/*
+ * The process and user at the other end of a socket (SO_PEERCRED), or the owner of a file, with pid 0. By their ids
+ * outside of an engine's user namespace, in which there are only its own. uid -1: not known.
+ */
+struct ucred keeper_identify(int fd);
+
 /* Ends the keeper, and waits until it has removed the file. */
 void keeper_end(void);
 
@@ -53,7 +60,7 @@ void keeper_end(void);
 #define KEEPER_PATH_BYTES 108u /* sun_path */
 #define KEEPER_ATTR_BYTES 136u
 
-enum keeper_kind { KEEPER_SOCKET = 1, KEEPER_EVENT, KEEPER_OWNER, KEEPER_TARGET };
+enum keeper_kind { KEEPER_SOCKET = 1, KEEPER_EVENT, KEEPER_OWNER, KEEPER_TARGET, KEEPER_IDENTIFY };
 
 struct keeper_request {
 	uint32_t kind;

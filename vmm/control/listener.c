@@ -54,13 +54,22 @@ static bool folder_prepare(const char *path, bool others, GError **error)
 		            g_strerror(errno));
 
 	struct stat status;
-	if (stat(folder, &status) < 0)
-		return fail(error, path, "cannot access folder %s: %s", folder, g_strerror(errno));
+	const int fd = open(folder, O_PATH | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &status) < 0) {
+		fail(error, path, "cannot access folder %s: %s", folder, g_strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	const uid_t owner = keeper_identify(fd).uid;
+
+	close(fd);
 	if (!S_ISDIR(status.st_mode))
 		return fail(error, path, "%s is not a folder", folder);
-	if (geteuid() != 0 && status.st_uid != geteuid() && status.st_uid != 0)
+	if (geteuid() != 0 && owner != geteuid() && owner != 0)
 		return fail(error, path, "folder %s belongs to uid %u; choose another path with --control", folder,
-		            status.st_uid);
+		            owner);
 	if ((status.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH)
 		return fail(error, path, "every user may write to folder %s; change that with chmod o-w", folder);
 	return true;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "control/control_error.h"
+#include "control/keeper.h"
 
 struct policy_user {
 	uid_t uid;
@@ -99,11 +100,13 @@ struct policy *policy_parse(const char *name, const char *text, GError **error)
 }
 
 /* Why a file cannot be a policy, or NULL. A user who can write the policy can take over the guest. */
-static const char *file_refused(const struct stat *status)
+static const char *file_refused(int fd, const struct stat *status)
 {
+	const uid_t owner = keeper_identify(fd).uid;
+
 	if (!S_ISREG(status->st_mode))
 		return "it is not a regular file";
-	if (status->st_uid != 0 && status->st_uid != geteuid())
+	if (owner != 0 && owner != geteuid())
 		return "it belongs to neither root nor the user of the engine; give it to one of them with chown";
 	if (status->st_mode & (S_IWGRP | S_IWOTH))
 		return "users other than its owner may write it; change that with chmod go-w";
@@ -119,7 +122,7 @@ static char *file_read(int fd, const char **why)
 		*why = g_strerror(errno);
 		return NULL;
 	}
-	*why = file_refused(&status);
+	*why = file_refused(fd, &status);
 	if (*why)
 		return NULL;
 	g_autofree char *text = g_malloc0((size_t)status.st_size + 1);

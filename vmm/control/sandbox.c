@@ -64,7 +64,7 @@ static const struct sandbox_call calls[] = {
 	{SCMP_SYS(recvfrom), C},
 	{SCMP_SYS(sendmsg), C | V | K}, /* V: an event for the keeper */
 	{SCMP_SYS(sendto), C},
-	{SCMP_SYS(getsockopt), C}, /* SO_PEERCRED */
+	{SCMP_SYS(getsockopt), C | K}, /* SO_PEERCRED */
 	{SCMP_SYS(getsockname), C},
 	{SCMP_SYS(shutdown), C},
 	/* The keeper: the socket's file, perf events of the engine's threads. */
@@ -88,7 +88,7 @@ static const struct sandbox_call calls[] = {
 	{SCMP_SYS(getdents64), A | L},
 	{SCMP_SYS(getcwd), A | L},
 	/* Files that are open: the kernel image, settings in /proc. */
-	{SCMP_SYS(fstat), ENGINE},
+	{SCMP_SYS(fstat), ENGINE | K},
 	{SCMP_SYS(lseek), ENGINE},
 	/* Main loop, threads, locks, memory. */
 	{SCMP_SYS(ppoll), ENGINE},

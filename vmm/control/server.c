@@ -2,9 +2,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "control/keeper.h"
 #include "control/method_priv.h"
 #include "control/server.h"
-#include "lib/client/socket.h"
 #include "sample/probe.h"
 #include "sample/session_tasks.h"
 
@@ -178,7 +178,7 @@ void control_server_add_client(struct control_server *server, int fd, bool owner
 /* What the peer may do at most, or -1: nothing. */
 static int peer_role(const struct control_server *server, int fd)
 {
-	const struct ucred peer = client_socket_peer(fd);
+	const struct ucred peer = keeper_identify(fd);
 
 	if (peer.uid == (uid_t)-1)
 		return -1;

@@ -284,7 +284,8 @@ static void narrow(enum thread_kind kind)
 
 static const char keeper_gone[] =
 	"cannot start the process that keeps its rights; --sandbox off runs the guest without one";
-static unsigned lacks; /* what the host refuses root's sandbox */
+static unsigned lacks;         /* what the host refuses root's sandbox */
+static bool in_user_namespace; /* the same sandbox for another user */
 
 /* A user with nothing of its own, and with no other process. */
 static void become_another(void)
@@ -311,6 +312,10 @@ static bool confine(GError **error)
 	if (root) {
 		become_another();
 		counter_perf_event_open = keeper_event_open;
+	}
+	if (in_user_namespace) {
+		(void)privilege_root_empty();
+		(void)privilege_drop(0, NULL, NULL);
 	}
 	thread_on_work(narrow);
 	return sandbox_enter(!root, error) && sandbox_narrow(SANDBOX_CONTROL, error);
@@ -361,7 +366,8 @@ static const struct engine_ops engine_ops = {
 
 static int run(struct machine *machine)
 {
-	const bool root = geteuid() == 0;
+	const uid_t user = geteuid();
+	const bool root = user == 0;
 	const struct vmm_options *options = &machine->options;
 	const struct engine_config config = {
 		.client_fd = options->client_fd,
@@ -378,6 +384,12 @@ static int run(struct machine *machine)
 	}
 	if (options->sandbox && root && !privilege_namespaces(0))
 		lacks |= PRIVILEGE_LACK_NETWORK;
+	in_user_namespace = options->sandbox && !root && privilege_user_namespace();
+	if (geteuid() != user) {
+		fprintf(stderr, "vprof-vmm: this host makes a user namespace, but maps no user into it; "
+		                "--sandbox off runs the guest without one\n");
+		return EXIT_FAILURE;
+	}
 	return engine_run(&engine_ops, &config, machine);
 }
 

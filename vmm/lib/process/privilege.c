@@ -2,10 +2,12 @@
 #include "lib/process/privilege.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -85,12 +87,43 @@ bool privilege_drop(uint64_t keep, privilege_works works, void *data)
 
 /* ---- namespaces, root and user ---- */
 
+#define OWN_NAMESPACES (CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+
 bool privilege_namespaces(int more)
 {
-	const int wanted = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | more;
+	const int wanted = OWN_NAMESPACES | more;
 
 	/* At once where the host allows all; else what it allows. The network is the one that counts. */
 	return unshare(wanted) == 0 || (!(more & CLONE_NEWUSER) && unshare(CLONE_NEWNET) == 0);
+}
+
+static bool file_write(const char *path, const char *text)
+{
+	const int fd = open(path, O_WRONLY | O_CLOEXEC);
+	const bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return written;
+}
+
+static bool has_capabilities(void)
+{
+	struct capabilities had;
+
+	return !capabilities_read(&had) || had.data[0].effective != 0 || had.data[1].effective != 0;
+}
+
+/* user_namespaces(7): without rights outside, the own ids can be mapped, and groups are given up being set. */
+bool privilege_user_namespace(void)
+{
+	g_autofree char *user = g_strdup_printf("%u %u 1", geteuid(), geteuid());
+	g_autofree char *group = g_strdup_printf("%u %u 1", getegid(), getegid());
+
+	return !has_capabilities() && access("/proc/self/uid_map", W_OK) == 0 &&
+	       unshare(CLONE_NEWUSER | OWN_NAMESPACES) == 0 && file_write("/proc/self/uid_map", user) &&
+	       file_write("/proc/self/setgroups", "deny") && file_write("/proc/self/gid_map", group) &&
+	       privilege_drop(PRIVILEGE(CAP_SYS_CHROOT), NULL, NULL);
 }
 
 /* Its exit status; negative: none. */
@@ -162,16 +195,19 @@ char *privilege_lack_text(unsigned lacks)
 
 unsigned privilege_lacks(void)
 {
+	const bool root = geteuid() == 0;
 	pid_t child = fork();
 
 	if (child == 0) {
-		unsigned lacks = (privilege_namespaces(0) ? 0 : PRIVILEGE_LACK_NETWORK) |
+		const bool apart = root ? privilege_namespaces(0) : privilege_user_namespace();
+		unsigned lacks = (apart ? 0 : PRIVILEGE_LACK_NETWORK) |
 		                 (privilege_root_empty() ? 0 : PRIVILEGE_LACK_ROOT) |
-		                 (privilege_user_take(OVERFLOW_ID) ? 0 : PRIVILEGE_LACK_USER);
+		                 (!root || privilege_user_take(OVERFLOW_ID) ? 0 : PRIVILEGE_LACK_USER);
 
 		_exit((int)lacks);
 	}
 	int status = child > 0 ? status_of(child) : -1;
 
-	return status >= 0 ? (unsigned)status : PRIVILEGE_LACK_NETWORK | PRIVILEGE_LACK_ROOT | PRIVILEGE_LACK_USER;
+	return status >= 0 ? (unsigned)status
+	                   : PRIVILEGE_LACK_NETWORK | PRIVILEGE_LACK_ROOT | (root ? PRIVILEGE_LACK_USER : 0);
 }

@@ -30,6 +30,13 @@ bool privilege_drop(uint64_t keep, privilege_works works, void *data);
 bool privilege_namespaces(int more);
 
 /*
+ * For a user without capabilities: a user namespace in which there is no id but that user's, of which no right is kept
+ * but that to privilege_root_empty, and in it what privilege_namespaces has. While the process has one thread. False
+ * where the host does not allow it: nothing has changed, or, without a right to map ids, geteuid(2) has.
+ */
+bool privilege_user_namespace(void);
+
+/*
  * The root becomes a folder in which there is nothing and nothing can be made, for all threads that share it. False
  * without the right to, or without /proc: it stays.
  */
@@ -50,17 +57,17 @@ uid_t privilege_own_id(void);
  */
 bool privilege_user_stand_for(uid_t id);
 
-/* What a host, or a container, may refuse root: a set of these. */
+/* What a host, or a container, may refuse: a set of these. */
 enum privilege_lack {
 	PRIVILEGE_LACK_NETWORK = 1,
 	PRIVILEGE_LACK_ROOT = 2,
-	PRIVILEGE_LACK_USER = 4,
+	PRIVILEGE_LACK_USER = 4, /* root only */
 };
 
 /* "a network of its own, a user of its own"; new string, NULL for none. */
 char *privilege_lack_text(unsigned lacks);
 
-/* By trying it, as root, in a process that ends then. */
+/* By trying it in a process that ends then. */
 unsigned privilege_lacks(void);
 
 #endif
