@@ -49,6 +49,7 @@ START_TEST(programs_are_known_when_their_file_is_not)
 	ASSERT_NAMES("/memfd:runsc (deleted)", "runsc-sandbox\0boot\0id\0", "gVisor", "id");
 	ASSERT_NAMES("/usr/bin/lkvm (deleted)", "x\0", "kvmtool", NULL);
 	ASSERT_NAMES("/usr/bin/other (deleted)", "other\0--id\0x\0", "other", NULL);
+	ASSERT_NAMES("/tmp/ (deleted)", "x\0", " (deleted)", NULL);
 	ASSERT_NAMES("/usr/bin/kvmd", "kvmd\0-name\0x\0", "kvmd", NULL);
 	ASSERT_NAMES(NULL, "", "?", NULL);
 }

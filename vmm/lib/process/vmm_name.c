@@ -148,7 +148,7 @@ static char *file_name(const char *program)
 	static const char mark[] = " (deleted)";
 	char *name = g_path_get_basename(program);
 
-	if (g_str_has_suffix(name, mark))
+	if (g_str_has_suffix(name, mark) && !g_str_equal(name, mark))
 		name[strlen(name) - strlen(mark)] = '\0';
 	return name;
 }
