@@ -14,7 +14,7 @@
 #include "lib/parser/parser.h"
 #include "lib/symbol/image_priv.h"
 
-#define PIECE_BYTES (1u << 20)
+#define PIECE_BYTES (128u << 10)
 #define PROGRAM_HEADERS_MAX 256u
 #define SECTION_NAMES_BYTES_MAX (1u << 20)
 
