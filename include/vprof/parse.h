@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#define VPROF_PARSE_PROTOCOL 3u
+#define VPROF_PARSE_PROTOCOL 4u
 #define VPROF_PARSE_FD 3
 #define VPROF_PARSE_TEXT_BYTES 4096u
 
@@ -28,9 +28,8 @@
 enum vprof_parse_what {
 	VPROF_PARSE_UNPACK = 1, /* what is packed in the input; the answer is its bytes */
 	VPROF_PARSE_MEMBER,     /* file `text` of an initramfs (cpio archives); its bytes, or none */
-	VPROF_PARSE_LINES,      /* source lines of addresses start to start + length; struct vprof_parse_lines */
-	VPROF_PARSE_TYPES,      /* members of structures; their names follow each other in `text`; struct
-	                           vprof_parse_types */
+	VPROF_PARSE_LINES,      /* source lines of addresses start to start + length; tables */
+	VPROF_PARSE_TYPES,      /* members of structures; their names follow each other in `text`; tables */
 	VPROF_PARSE_PAGES,   /* `start` pages of `length` bytes: the size of each, packed, in 32 bits, and what they are
 	                        packed to, one behind the other. The answer is a byte for each, 1: it is whole, and the
 	                        pages */
@@ -93,47 +92,18 @@ struct vprof_parse_reply {
 	uint32_t number;
 };
 
-/* Then `n` of struct vprof_parse_line, by address, and `text_bytes` of names that end with a NUL. */
-struct vprof_parse_lines {
-	uint32_t n;
-	uint32_t text_bytes;
-};
-
-/* From `address` to that of the next, or to the end that was asked for. */
-struct vprof_parse_line {
-	uint64_t address;
-	uint32_t file; /* where its name begins in the text */
-	uint32_t line; /* 0: not known */
-};
-
-/* Then the structures that were found, the members of all of them, and the text. */
-struct vprof_parse_types {
-	uint32_t n_structures, n_members;
-	uint32_t text_bytes;
-	uint32_t reserved;
-};
-
-struct vprof_parse_structure {
-	uint32_t name; /* where it begins in the text */
-	uint32_t bytes;
-};
-
-/* Members of anonymous members are among them, by their offset in the outermost structure. No bit-fields. */
-struct vprof_parse_member {
-	uint32_t structure; /* its number */
-	uint32_t name;
-	uint32_t offset;
-};
-
 /* ---- tables: each is this head and its rows, padded to 8 bytes, and the next one follows ---- */
 
 enum vprof_parse_table_kind {
-	VPROF_PARSE_TABLE_TEXT = 1, /* of 1 byte: names, each with its NUL */
-	VPROF_PARSE_TABLE_SYMBOLS,  /* struct vprof_parse_symbol, by address */
-	VPROF_PARSE_TABLE_SECTIONS, /* the same, of sections of code that have no symbols */
-	VPROF_PARSE_TABLE_RANGES,   /* struct vprof_parse_range, by start; no two are equal */
-	VPROF_PARSE_TABLE_FRAMES,   /* of 1 byte: a table of vmm/lib/symbol/cfi.h */
-	VPROF_PARSE_TABLE_COUNTS,   /* of 8 bytes: its struct cfi_statistics */
+	VPROF_PARSE_TABLE_TEXT = 1,   /* of 1 byte: names, each with its NUL */
+	VPROF_PARSE_TABLE_SYMBOLS,    /* struct vprof_parse_symbol, by address */
+	VPROF_PARSE_TABLE_SECTIONS,   /* the same, of sections of code that have no symbols */
+	VPROF_PARSE_TABLE_RANGES,     /* struct vprof_parse_range, by start; no two are equal */
+	VPROF_PARSE_TABLE_FRAMES,     /* of 1 byte: a table of vmm/lib/symbol/cfi.h */
+	VPROF_PARSE_TABLE_COUNTS,     /* of 8 bytes: its struct cfi_statistics */
+	VPROF_PARSE_TABLE_LINES,      /* struct vprof_parse_line, by address; no two are equal */
+	VPROF_PARSE_TABLE_STRUCTURES, /* struct vprof_parse_structure, of those that were found */
+	VPROF_PARSE_TABLE_MEMBERS,    /* struct vprof_parse_member, of all of them */
 };
 
 struct vprof_parse_table {
@@ -157,12 +127,30 @@ struct vprof_parse_range {
 	uint32_t reserved;
 };
 
+/* From `address` to that of the next, or to the end that was asked for. */
+struct vprof_parse_line {
+	uint64_t address;
+	uint32_t file; /* where its name begins in the text */
+	uint32_t line; /* 0: not known */
+};
+
+struct vprof_parse_structure {
+	uint32_t name; /* where it begins in the text */
+	uint32_t bytes;
+};
+
+/* Members of anonymous members are among them, by their offset in the outermost structure. No bit-fields. */
+struct vprof_parse_member {
+	uint32_t structure; /* its number */
+	uint32_t name;
+	uint32_t offset;
+};
+
 _Static_assert(sizeof(struct vprof_parse_table) == 16 && sizeof(struct vprof_parse_symbol) == 24, "as described");
 _Static_assert(sizeof(struct vprof_parse_range) == 16, "as described");
 _Static_assert(sizeof(struct vprof_parse_request) == 64 + VPROF_PARSE_TEXT_BYTES, "as described");
 _Static_assert(sizeof(struct vprof_parse_reply) == 8, "as described");
-_Static_assert(sizeof(struct vprof_parse_lines) == 8 && sizeof(struct vprof_parse_line) == 16, "as described");
-_Static_assert(sizeof(struct vprof_parse_types) == 16 && sizeof(struct vprof_parse_structure) == 8, "as described");
+_Static_assert(sizeof(struct vprof_parse_line) == 16 && sizeof(struct vprof_parse_structure) == 8, "as described");
 _Static_assert(sizeof(struct vprof_parse_member) == 12, "as described");
 
 #endif

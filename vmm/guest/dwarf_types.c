@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/parser/parser.h"
+#include "lib/parser/table.h"
 
 #define ANSWER_BYTES_MAX (16u << 20)
 
@@ -26,7 +27,6 @@ struct structure {
 };
 
 struct dwarf_types {
-	const struct image *image;
 	int file; /* sealed memory with the debug information */
 	uint64_t file_bytes;
 	GHashTable *structures; /* name (char *) -> struct structure *; without members, it was looked for in vain */
@@ -55,63 +55,59 @@ struct answer {
 	const struct vprof_parse_structure *structures;
 	const struct vprof_parse_member *members;
 	const char *text;
-	struct vprof_parse_types head;
+	size_t n_structures, n_members, text_bytes;
 };
 
-/* The tables lie one behind another; false when they are not all there, or a name does not end. */
-static bool answer_open(GBytes *bytes, struct answer *answer)
+static bool structures_take(struct dwarf_types *types, const struct answer *answer, struct structure **found)
 {
-	size_t n;
-	const uint8_t *at = g_bytes_get_data(bytes, &n);
-	struct vprof_parse_types *head = &answer->head;
+	g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
 
-	if (n < sizeof(*head))
-		return false;
-	memcpy(head, at, sizeof(*head));
-	const uint64_t structures = head->n_structures * (uint64_t)sizeof(*answer->structures);
-	const uint64_t members = head->n_members * (uint64_t)sizeof(*answer->members);
+	for (size_t i = 0; i < answer->n_structures; i++) {
+		const struct vprof_parse_structure *structure = &answer->structures[i];
 
-	if (sizeof(*head) + structures + members + head->text_bytes != n || (head->text_bytes > 0 && at[n - 1] != '\0'))
-		return false;
-	answer->structures = (const void *)(at + sizeof(*head));
-	answer->members = (const void *)(at + sizeof(*head) + structures);
-	answer->text = (const char *)(at + sizeof(*head) + structures + members);
+		/* A second one of a name would take the place of the first, which has members to come. */
+		if (structure->name >= answer->text_bytes ||
+		    !g_hash_table_add(seen, (char *)answer->text + structure->name))
+			return false;
+		found[i] = structure_add(types, answer->text + structure->name);
+		found[i]->bytes = structure->bytes;
+	}
 	return true;
 }
 
-static bool answer_take(struct dwarf_types *types, GBytes *bytes)
+static bool members_take(const struct answer *answer, struct structure **found)
 {
-	struct answer answer;
-	g_autofree struct structure **found = NULL;
-	g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+	for (size_t i = 0; i < answer->n_members; i++) {
+		const struct vprof_parse_member *member = &answer->members[i];
 
-	if (!answer_open(bytes, &answer))
-		return false;
-	found = g_new(struct structure *, answer.head.n_structures);
-	for (uint32_t i = 0; i < answer.head.n_structures; i++) {
-		const struct vprof_parse_structure *structure = &answer.structures[i];
-
-		/* A second one of a name would take the place of the first, which has members to come. */
-		if (structure->name >= answer.head.text_bytes ||
-		    !g_hash_table_add(seen, (char *)answer.text + structure->name))
-			return false;
-		found[i] = structure_add(types, answer.text + structure->name);
-		found[i]->bytes = structure->bytes;
-	}
-	for (uint32_t i = 0; i < answer.head.n_members; i++) {
-		const struct vprof_parse_member *member = &answer.members[i];
-
-		if (member->structure >= answer.head.n_structures || member->name >= answer.head.text_bytes ||
+		if (member->structure >= answer->n_structures || member->name >= answer->text_bytes ||
 		    member->offset == UINT32_MAX)
 			return false;
 		GHashTable *members = found[member->structure]->members;
-		const char *name = answer.text + member->name;
+		const char *name = answer->text + member->name;
 
 		/* The first of a name, as where an anonymous member has the same. */
 		if (!g_hash_table_contains(members, name))
 			g_hash_table_insert(members, g_strdup(name), GUINT_TO_POINTER(member->offset + 1));
 	}
 	return true;
+}
+
+static bool answer_take(struct dwarf_types *types, GBytes *bytes)
+{
+	struct answer answer;
+
+	answer.structures =
+		table_find(bytes, VPROF_PARSE_TABLE_STRUCTURES, sizeof(*answer.structures), &answer.n_structures);
+	answer.members = table_find(bytes, VPROF_PARSE_TABLE_MEMBERS, sizeof(*answer.members), &answer.n_members);
+	answer.text = table_text(bytes, &answer.text_bytes);
+	if (!answer.structures || !answer.members)
+		return false;
+	if (!answer.text)
+		answer.text_bytes = 0; /* of no structure */
+	g_autofree struct structure **found = g_new(struct structure *, answer.n_structures);
+
+	return structures_take(types, &answer, found) && members_take(&answer, found);
 }
 
 /* ---- questions ---- */
@@ -140,18 +136,35 @@ static bool ask(struct dwarf_types *types, const char *const *names, size_t n, G
 
 static const struct structure *structure_find(struct dwarf_types *types, const char *name)
 {
-	if (!g_hash_table_contains(types->structures, name))
+	if (!g_hash_table_contains(types->structures, name) && types->file >= 0)
 		ask(types, &name, 1, NULL);
 	return g_hash_table_lookup(types->structures, name);
+}
+
+static struct dwarf_types *types_new(void)
+{
+	struct dwarf_types *types = g_new0(struct dwarf_types, 1);
+
+	types->structures = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, structure_free);
+	types->file = -1;
+	return types;
+}
+
+struct dwarf_types *dwarf_types_decode(GBytes *answer)
+{
+	struct dwarf_types *types = types_new();
+
+	if (answer_take(types, answer))
+		return types;
+	dwarf_types_free(types);
+	return NULL;
 }
 
 struct dwarf_types *dwarf_types_new(const struct image *image, GError **error)
 {
 	g_autoptr(GError) why = NULL;
-	struct dwarf_types *types = g_new0(struct dwarf_types, 1);
+	struct dwarf_types *types = types_new();
 
-	types->image = image;
-	types->structures = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, structure_free);
 	types->file = image_debug_file(image, &types->file_bytes, &why);
 	if (types->file >= 0 && ask(types, usual, G_N_ELEMENTS(usual), &why))
 		return types;

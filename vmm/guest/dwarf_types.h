@@ -10,11 +10,10 @@
 
 struct dwarf_types;
 
-/*
- * `image` is borrowed and must outlive the result. NULL when it has no debug information, and with
- * IMAGE_ERROR when that cannot be read.
- */
+/* NULL when the image has no debug information, and with IMAGE_ERROR when that cannot be read. */
 struct dwarf_types *dwarf_types_new(const struct image *image, GError **error);
+/* Of what vprof-parse says, which is checked, and of nothing else. NULL: it contradicts itself. */
+struct dwarf_types *dwarf_types_decode(GBytes *answer);
 void dwarf_types_free(struct dwarf_types *types);
 
 /* As btf_member, and btf_size. */

@@ -2,6 +2,7 @@
 /* Source lines of a range of addresses, by the DWARF line tables of an ELF file (libdw). */
 #include <string.h>
 
+#include "lib/parser/table.h"
 #include "parse/dwarf_file.h"
 #include "parse/parse.h"
 
@@ -129,12 +130,12 @@ static void range_walk(struct listing *listing, uint64_t start)
 
 static bool answer_put(const struct listing *listing, struct parse_answer *answer, GError **error)
 {
-	const struct vprof_parse_lines head = {.n = listing->lines->len, .text_bytes = listing->text->len};
+	g_autoptr(GByteArray) tables = g_byte_array_new();
 
-	return parse_answer_put(answer, &head, sizeof(head), error) &&
-	       parse_answer_put(answer, listing->lines->data, listing->lines->len * sizeof(struct vprof_parse_line),
-	                        error) &&
-	       parse_answer_put(answer, listing->text->data, listing->text->len, error);
+	table_add(tables, VPROF_PARSE_TABLE_LINES, sizeof(struct vprof_parse_line), listing->lines->data,
+	          listing->lines->len);
+	table_add(tables, VPROF_PARSE_TABLE_TEXT, 1, listing->text->data, listing->text->len);
+	return parse_answer_put(answer, tables->data, tables->len, error);
 }
 
 bool parse_lines(const struct parse_input *input, const struct vprof_parse_request *request,

@@ -3,6 +3,7 @@
 #include <dwarf.h>
 #include <string.h>
 
+#include "lib/parser/table.h"
 #include "parse/dwarf_file.h"
 #include "parse/parse.h"
 
@@ -114,16 +115,14 @@ static void units_list(struct listing *listing, Dwarf *dwarf)
 
 static bool answer_put(const struct listing *listing, struct parse_answer *answer, GError **error)
 {
-	const struct vprof_parse_types head = {.n_structures = listing->structures->len,
-	                                       .n_members = listing->members->len,
-	                                       .text_bytes = listing->text->len};
+	g_autoptr(GByteArray) tables = g_byte_array_new();
 
-	return parse_answer_put(answer, &head, sizeof(head), error) &&
-	       parse_answer_put(answer, listing->structures->data,
-	                        head.n_structures * sizeof(struct vprof_parse_structure), error) &&
-	       parse_answer_put(answer, listing->members->data, head.n_members * sizeof(struct vprof_parse_member),
-	                        error) &&
-	       parse_answer_put(answer, listing->text->data, head.text_bytes, error);
+	table_add(tables, VPROF_PARSE_TABLE_STRUCTURES, sizeof(struct vprof_parse_structure), listing->structures->data,
+	          listing->structures->len);
+	table_add(tables, VPROF_PARSE_TABLE_MEMBERS, sizeof(struct vprof_parse_member), listing->members->data,
+	          listing->members->len);
+	table_add(tables, VPROF_PARSE_TABLE_TEXT, 1, listing->text->data, listing->text->len);
+	return parse_answer_put(answer, tables->data, tables->len, error);
 }
 
 bool parse_types(const struct parse_input *input, const struct vprof_parse_request *request,

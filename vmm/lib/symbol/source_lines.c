@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/parser/parser.h"
+#include "lib/parser/table.h"
 #include "lib/symbol/image_priv.h"
 
 #define ANSWER_BYTES_MAX (32u << 20)
@@ -16,28 +17,31 @@ struct source_lines {
 	uint64_t start, bytes;
 };
 
-/* Copies what of the answer is sound, or returns false. */
-static bool answer_take(struct source_lines *lines, struct span answer)
+static bool rows_are_sound(const struct vprof_parse_line *rows, size_t n, size_t text_bytes)
 {
-	struct vprof_parse_lines head;
-	struct span table, text;
-
-	if (!span_read(answer, 0, &head, sizeof(head)) ||
-	    !span_slice(answer, sizeof(head), head.n * (uint64_t)sizeof(*lines->lines), &table) ||
-	    !span_slice(answer, sizeof(head) + table.n, head.text_bytes, &text) ||
-	    (text.n > 0 && text.data[text.n - 1] != '\0'))
-		return false;
-	lines->lines = g_memdup2(table.data, table.n);
-	lines->text = g_memdup2(text.data, text.n);
-	lines->n = head.n;
-	for (size_t i = 0; i < lines->n; i++) {
-		const struct vprof_parse_line *line = &lines->lines[i];
-
-		if (line->line > G_MAXINT || (line->line > 0 && line->file >= text.n) ||
-		    (i > 0 && line->address <= line[-1].address))
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].line > G_MAXINT || (rows[i].line > 0 && rows[i].file >= text_bytes) ||
+		    (i > 0 && rows[i].address <= rows[i - 1].address))
 			return false;
-	}
 	return true;
+}
+
+struct source_lines *source_lines_decode(GBytes *answer, uint64_t start, uint64_t bytes)
+{
+	size_t n, text_bytes = 0;
+	const struct vprof_parse_line *rows = table_find(answer, VPROF_PARSE_TABLE_LINES, sizeof(*rows), &n);
+	const char *text = table_text(answer, &text_bytes);
+
+	if (!text)
+		text_bytes = 0; /* of no line */
+	if (!rows || !rows_are_sound(rows, n, text_bytes))
+		return NULL;
+	struct source_lines *lines = g_new(struct source_lines, 1);
+
+	*lines = (struct source_lines){
+		g_memdup2(rows, n * sizeof(*rows)), n, g_memdup2(text, text_bytes), start, bytes,
+	};
+	return lines;
 }
 
 static GBytes *ask(const struct image *image, uint64_t start, uint64_t bytes, GError **error)
@@ -59,25 +63,21 @@ struct source_lines *source_lines_new(const struct image *image, uint64_t start,
 {
 	g_autoptr(GError) why = NULL;
 	g_autoptr(GBytes) answer = ask(image, start, bytes, &why);
-	struct source_lines *lines = answer ? g_new0(struct source_lines, 1) : NULL;
-	struct span span = {NULL, 0};
 
 	/* That a program has none is no failure. */
 	if (why && !g_error_matches(why, PARSER_ERROR, PARSER_ERROR_REFUSED))
 		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_FORMAT, "the debug information of %s %s", image_path(image),
 		            why->message);
-	if (!lines)
+	if (!answer)
 		return NULL;
-	span.data = g_bytes_get_data(answer, &span.n);
-	lines->start = start;
-	lines->bytes = bytes;
-	if (answer_take(lines, span))
-		return lines;
-	g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_FORMAT,
-	            "the debug information of %s cannot be read: what vprof-parse says of it contradicts itself",
-	            image_path(image));
-	source_lines_free(lines);
-	return NULL;
+	struct source_lines *lines = source_lines_decode(answer, start, bytes);
+
+	if (!lines)
+		g_set_error(
+			error, IMAGE_ERROR, IMAGE_ERROR_FORMAT,
+			"the debug information of %s cannot be read: what vprof-parse says of it contradicts itself",
+			image_path(image));
+	return lines;
 }
 
 void source_lines_free(struct source_lines *lines)

@@ -15,6 +15,8 @@ struct source_lines;
  * no debug information, and with IMAGE_ERROR when it cannot be read.
  */
 struct source_lines *source_lines_new(const struct image *image, uint64_t start, uint64_t bytes, GError **error);
+/* The same of what vprof-parse says, which is checked. NULL: it contradicts itself. */
+struct source_lines *source_lines_decode(GBytes *answer, uint64_t start, uint64_t bytes);
 void source_lines_free(struct source_lines *lines);
 
 /* *file lives as long as `lines`. False when nothing is known. */

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a vprof-parse that was taken over may say of source lines and of structures. */
+#include "fuzz_target.h"
+#include "guest/dwarf_types.h"
+#include "lib/symbol/source_lines.h"
+
+#define START 0x401000u
+#define BYTES 0x1000u
+
+static void lines_try(GBytes *answer)
+{
+	struct source_lines *lines = source_lines_decode(answer, START, BYTES);
+	const char *file;
+	int line;
+
+	for (uint64_t at = START - 1; lines && at <= START + BYTES; at += 0x3f)
+		if (source_lines_find(lines, at, &file, &line) && (line <= 0 || at < START || strlen(file) > 4096))
+			g_error("a line %d of %s", line, file);
+	source_lines_free(lines);
+}
+
+static void types_try(GBytes *answer)
+{
+	struct dwarf_types *types = dwarf_types_decode(answer);
+	uint32_t value = 0;
+
+	if (types && dwarf_types_member(types, "file", "f_path", &value) && value == UINT32_MAX)
+		g_error("a member at %u", value);
+	if (types && dwarf_types_size(types, "file", &value) && value == 0)
+		g_error("a structure without a size");
+	dwarf_types_free(types);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* An answer begins at a page. */
+	g_autoptr(GBytes) answer = g_bytes_new(data, size);
+
+	lines_try(answer);
+	types_try(answer);
+	return 0;
+}
