@@ -1,36 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "capture/jit_symbols.h"
 
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture/guest_file.h"
 #include "lib/symbol/perf_map.h"
+#include "ui/message.h"
 
 static const char *const kinds[] = {"perf-map", "jit-dump"};
 
 /* Of a process. */
 struct jit_names {
-	struct perf_map *maps[G_N_ELEMENTS(kinds)]; /* NULL: the guest has none */
+	struct perf_map *maps[G_N_ELEMENTS(kinds)]; /* NULL: the guest has none, or it cannot be read */
 };
 
 static struct perf_map *map_read(struct client *client, const char *kind, uint32_t pid)
 {
 	const int memory = guest_jit_file_read(client, kind, pid, NULL);
-	struct perf_map *map = NULL;
-	struct stat status;
-	void *text;
+	g_autoptr(GError) why = NULL;
 
 	if (memory < 0)
 		return NULL;
-	if (fstat(memory, &status) == 0 && status.st_size > 0) {
-		text = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, memory, 0);
-		if (text != MAP_FAILED) {
-			map = perf_map_new(text, (size_t)status.st_size);
-			munmap(text, (size_t)status.st_size);
-		}
-	}
+	struct perf_map *map = perf_map_load(memory, &why);
+
+	if (why)
+		warn("the %s of process %" G_GUINT32_FORMAT " of the guest %s", kind, pid, why->message);
 	close(memory);
 	return map;
 }

@@ -37,6 +37,7 @@ enum vprof_parse_what {
 	VPROF_PARSE_FRAMES,  /* its call frame information; tables, none when it describes no code */
 	VPROF_PARSE_PROGRAMS, /* the files of an initramfs, as one cpio archive that is not packed: programs and
 	                         libraries, and the names of the others without their bytes */
+	VPROF_PARSE_MAP,      /* functions of the text /tmp/perf-PID.map; tables */
 };
 
 enum vprof_parse_image {
@@ -104,6 +105,7 @@ enum vprof_parse_table_kind {
 	VPROF_PARSE_TABLE_LINES,      /* struct vprof_parse_line, by address; no two are equal */
 	VPROF_PARSE_TABLE_STRUCTURES, /* struct vprof_parse_structure, of those that were found */
 	VPROF_PARSE_TABLE_MEMBERS,    /* struct vprof_parse_member, of all of them */
+	VPROF_PARSE_TABLE_FUNCTIONS,  /* struct vprof_parse_function, by address */
 };
 
 struct vprof_parse_table {
@@ -146,6 +148,14 @@ struct vprof_parse_member {
 	uint32_t offset;
 };
 
+struct vprof_parse_function {
+	uint64_t address;
+	uint64_t size;   /* not 0 */
+	uint32_t name;   /* where it begins in the text */
+	uint32_t number; /* of several at an address, the one with the highest counts */
+};
+
+_Static_assert(sizeof(struct vprof_parse_function) == 24, "as described");
 _Static_assert(sizeof(struct vprof_parse_table) == 16 && sizeof(struct vprof_parse_symbol) == 24, "as described");
 _Static_assert(sizeof(struct vprof_parse_range) == 16, "as described");
 _Static_assert(sizeof(struct vprof_parse_request) == 64 + VPROF_PARSE_TEXT_BYTES, "as described");

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a vprof-parse that was taken over may say of source lines and of structures. */
+/* What a vprof-parse that was taken over may say of source lines, of structures, and of code that is made at run time.
+ */
 #include "fuzz_target.h"
 #include "guest/dwarf_types.h"
+#include "lib/symbol/perf_map.h"
 #include "lib/symbol/source_lines.h"
 
 #define START 0x401000u
@@ -31,6 +33,17 @@ static void types_try(GBytes *answer)
 	dwarf_types_free(types);
 }
 
+static void map_try(GBytes *answer)
+{
+	struct perf_map *map = perf_map_decode(answer);
+	struct perf_map_symbol found;
+
+	if (map && perf_map_find(map, START, &found) &&
+	    (START - found.start >= found.size || !g_utf8_validate(found.name, -1, NULL)))
+		g_error("a function at 0x%" G_GINT64_MODIFIER "x", found.start);
+	perf_map_free(map);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* An answer begins at a page. */
@@ -38,5 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	lines_try(answer);
 	types_try(answer);
+	map_try(answer);
 	return 0;
 }

@@ -13,9 +13,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < sizeof(address))
 		return 0;
 	memcpy(&address, data, sizeof(address));
-	struct perf_map *map = perf_map_new((const char *)data + sizeof(address), size - sizeof(address));
+	g_autoptr(GBytes) answer = g_byte_array_free_to_bytes(
+		perf_map_encode((const char *)data + sizeof(address), size - sizeof(address)));
+	struct perf_map *map = perf_map_decode(answer);
 	struct perf_map_symbol symbol;
 
+	if (!map)
+		abort();
 	if (perf_map_find(map, address, &symbol) &&
 	    (address - symbol.start >= symbol.size || !symbol.name || memchr(symbol.name, '\n', strlen(symbol.name))))
 		abort();

@@ -6,6 +6,21 @@
 #include "lib/symbol/perf_map.h"
 #include "run_suite.h"
 
+/* As vprof-parse says it. */
+static struct perf_map *map_of_bytes(const void *file, size_t bytes)
+{
+	g_autoptr(GBytes) answer = g_byte_array_free_to_bytes(perf_map_encode(file, bytes));
+	struct perf_map *map = perf_map_decode(answer);
+
+	ck_assert(map);
+	return map;
+}
+
+static struct perf_map *map_of(const char *text)
+{
+	return map_of_bytes(text, strlen(text));
+}
+
 static void check_at(const struct perf_map *map, uint64_t address, const char *name)
 {
 	struct perf_map_symbol symbol;
@@ -20,7 +35,7 @@ START_TEST(functions_are_where_lines_say)
 	const char *text = "7f0010 10 Foo::bar(int)\n"
 			   "1000 20 early\n"
 			   "ffffffffffffff00 100 last\n";
-	struct perf_map *map = perf_map_new(text, strlen(text));
+	struct perf_map *map = map_of(text);
 	struct perf_map_symbol symbol;
 
 	ck_assert_uint_eq(perf_map_n_symbols(map), 3);
@@ -44,7 +59,7 @@ START_TEST(what_comes_later_takes_the_place)
 			   "1080 10 third\n"
 			   "1040 20 fourth\n"
 			   "1000 8 fifth\n";
-	struct perf_map *map = perf_map_new(text, strlen(text));
+	struct perf_map *map = map_of(text);
 
 	check_at(map, 0x1000, "fifth");
 	check_at(map, 0x1008, "second");
@@ -73,7 +88,7 @@ START_TEST(other_lines_are_left_out)
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(lines); i++) {
-		struct perf_map *map = perf_map_new(lines[i], strlen(lines[i]));
+		struct perf_map *map = map_of(lines[i]);
 
 		ck_assert_msg(perf_map_n_symbols(map) == 0, "%s", lines[i]);
 		check_at(map, 0x1000, NULL);
@@ -85,7 +100,7 @@ END_TEST
 START_TEST(names_are_printable)
 {
 	const char *text = "1000 10 a\033[31m\xff b\n";
-	struct perf_map *map = perf_map_new(text, strlen(text));
+	struct perf_map *map = map_of(text);
 
 	check_at(map, 0x1000, "a?[31m? b");
 	perf_map_free(map);
@@ -159,7 +174,7 @@ START_TEST(a_jitdump)
 	dump_move(&dump, 0x1000, 0x3000, 1);
 	dump_load(&dump, 0x1008, 3, "third");
 	dump_move(&dump, 0x9000, 0x4000, 9);
-	struct perf_map *map = perf_map_new((const char *)dump.bytes, dump.n);
+	struct perf_map *map = map_of_bytes(dump.bytes, dump.n);
 
 	ck_assert_uint_eq(perf_map_n_symbols(map), 4);
 	check_at(map, 0x1007, "first");
@@ -184,13 +199,13 @@ START_TEST(a_jitdump_that_is_cut_off)
 	dump_load(&dump, 0x2000, 2, "second");
 	for (size_t n = 4; n < dump.n; n++) {
 		g_autofree char *cut = g_memdup2(dump.bytes, n);
-		struct perf_map *map = perf_map_new(cut, n);
+		struct perf_map *map = map_of_bytes(cut, n);
 
 		ck_assert_uint_eq(perf_map_n_symbols(map), n >= whole);
 		perf_map_free(map);
 	}
 	memset(dump.bytes + whole, 0, dump.n - whole);
-	struct perf_map *map = perf_map_new((const char *)dump.bytes, dump.n);
+	struct perf_map *map = map_of_bytes(dump.bytes, dump.n);
 
 	ck_assert_uint_eq(perf_map_n_symbols(map), 1);
 	perf_map_free(map);

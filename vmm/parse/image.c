@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Symbols and call frame information of a kernel, a program or a module, by lib/symbol. */
+/* Symbols and call frame information of a kernel, a program or a module, and functions of a perf map, by lib/symbol. */
 #include "lib/symbol/image.h"
 
 #include "lib/parser/table.h"
 #include "lib/symbol/cfi.h"
+#include "lib/symbol/perf_map.h"
 #include "lib/symbol/symtab.h"
 #include "parse/parse.h"
 
@@ -61,5 +62,14 @@ bool parse_frames(const struct parse_input *input, const struct vprof_parse_requ
 
 		table_add(tables, VPROF_PARSE_TABLE_FRAMES, 1, bytes, n);
 	}
+	return parse_answer_put(answer, tables->data, tables->len, error);
+}
+
+bool parse_map(const struct parse_input *input, const struct vprof_parse_request *request, struct parse_answer *answer,
+               GError **error)
+{
+	g_autoptr(GByteArray) tables = perf_map_encode((const char *)input->bytes, input->n);
+
+	(void)request;
 	return parse_answer_put(answer, tables->data, tables->len, error);
 }

@@ -13,7 +13,7 @@ static const parse_fn parsers[] = {
 	[VPROF_PARSE_LINES] = parse_lines,       [VPROF_PARSE_TYPES] = parse_types,
 #endif
 	[VPROF_PARSE_SYMBOLS] = parse_symbols,   [VPROF_PARSE_FRAMES] = parse_frames,
-	[VPROF_PARSE_PROGRAMS] = parse_programs,
+	[VPROF_PARSE_PROGRAMS] = parse_programs, [VPROF_PARSE_MAP] = parse_map,
 };
 
 bool parse_fail(GError **error, const char *format, ...)

@@ -2,12 +2,13 @@
 /*
  * What a compiler at run time says of the code that it makes: /tmp/perf-PID.map, a line "START SIZE NAME" for each
  * function, in hexadecimal digits (Linux, tools/perf/Documentation/jit-interface.txt), or jit-PID.dump, records in
- * binary (jitdump-specification.txt there). A hostile file at worst gives wrong names: lines that are none are left
- * out, and so is what follows a record that is none.
+ * binary (jitdump-specification.txt there), which begins with a magic number. A hostile file at worst gives wrong
+ * names: lines that are none are left out, and so is what follows a record that is none.
  */
 #ifndef VPROF_SYMBOL_PERF_MAP_H
 #define VPROF_SYMBOL_PERF_MAP_H
 
+#include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,8 +22,15 @@ struct perf_map_symbol {
 	const char *name; /* printable; lives as long as the map */
 };
 
-/* bytes: of a perf map, or of a jitdump, which begins with a magic number. */
-struct perf_map *perf_map_new(const char *text, size_t bytes);
+/*
+ * Of the file in `memory`, which stays the caller's, by vprof-parse. NULL with PARSER_ERROR, as a clause without
+ * a subject.
+ */
+struct perf_map *perf_map_load(int memory, GError **error);
+/* Of what vprof-parse says, which is checked. NULL: it contradicts itself. */
+struct perf_map *perf_map_decode(GBytes *answer);
+/* In there: what it says of the bytes of a file. */
+GByteArray *perf_map_encode(const char *file, size_t bytes);
 void perf_map_free(struct perf_map *map);
 
 /* The function at this address. Where several are, the last one in the file: it has taken the place of the others. */
