@@ -155,38 +155,84 @@ static void describe(struct vm *vm, const struct vm_config *config, const struct
 	guest->quirks = g_strdupv((char **)vm_arch_quirks(vm));
 }
 
-static bool set_up(struct vm *vm, const struct vm_config *config, const struct image *image, GError **error)
+/* What no kernel changes. */
+static bool create(struct vm *vm, const struct vm_config *config, GError **error)
 {
 	vm->machine.kvm_fd = host_open(error);
-	if (vm->machine.kvm_fd < 0 || !boot_choose_uart(image, config->uart, &vm->uart, error))
+	if (vm->machine.kvm_fd < 0)
 		return false;
 	vm_arch_new(vm, config);
-	describe(vm, config, image);
 	vm->machine.memory = memory_new(config->memory_bytes, error);
 	return vm->machine.memory && vm_arch_create(vm, error) &&
-	       memory_register(vm->machine.memory, vm->machine.fd, error) && vm_arch_prepare(vm, config, error) &&
-	       create_vcpus(vm, config->vcpus, error) && vm_devices_init(vm, config, error) &&
-	       vm_virtio_init(vm, config, error) && vm_arch_load(vm, config, image, error);
+	       memory_register(vm->machine.memory, vm->machine.fd, error);
+}
+
+static bool set_up(struct vm *vm, const struct vm_config *config, const struct image *image, GError **error)
+{
+	if (!boot_choose_uart(image, config->uart, &vm->uart, error))
+		return false;
+	describe(vm, config, image);
+	return vm_arch_prepare(vm, config, error) && create_vcpus(vm, config->vcpus, error) &&
+	       vm_devices_init(vm, config, error) && vm_virtio_init(vm, config, error) &&
+	       vm_arch_load(vm, config, image, error);
+}
+
+static void keep_unpacked(struct vm *vm, const struct image *image)
+{
+	const int unpacked = image_compression(image) ? image_memory(image, &(uint64_t){0}, NULL) : -1;
+
+	vm->guest.kernel_unpacked = unpacked >= 0 ? unpacked : 0;
+}
+
+struct creation {
+	struct vm *vm;
+	const struct vm_config *config;
+	bool done;
+	GError *error;
+};
+
+static void *create_beside(void *data)
+{
+	struct creation *creation = data;
+
+	creation->done = create(creation->vm, creation->config, &creation->error);
+	return NULL;
+}
+
+/* Both take time: to read the kernel, and what it does not change. */
+static bool make(struct vm *vm, const struct vm_config *config, GError **error)
+{
+	struct creation creation = {.vm = vm, .config = config};
+	GThread *thread = g_thread_new("create", create_beside, &creation);
+	g_autoptr(GError) why = NULL;
+	struct image *image = image_open_fd(config->kernel_path, IMAGE_KERNEL, vm->guest.kernel_file, &why);
+	bool done = false;
+
+	g_thread_join(thread);
+	if (!creation.done)
+		g_propagate_error(error, creation.error);
+	else if (!image)
+		g_propagate_error(error, g_steal_pointer(&why));
+	else
+		done = image_check_arch(image, arch_here(), "this host", error);
+	if (done) {
+		keep_unpacked(vm, image);
+		done = set_up(vm, config, image, error);
+	}
+	/* The image is as large as the guest's kernel; give it back before the guest runs. */
+	image_free(image);
+	malloc_trim(0);
+	return done;
 }
 
 struct guest *vm_new(const struct vm_config *config, GError **error)
 {
 	int file = image_open_kernel(config->kernel_path, error);
-	struct image *image = file >= 0 ? image_open_fd(config->kernel_path, IMAGE_KERNEL, file, error) : NULL;
 
-	if (!image || !image_check_arch(image, arch_here(), "this host", error)) {
-		image_free(image);
-		if (file >= 0)
-			close(file);
+	if (file < 0)
 		return NULL;
-	}
 	struct vm *vm = g_new0(struct vm, 1);
 	vm->guest.kernel_file = file;
-	if (image_compression(image)) {
-		const int unpacked = image_memory(image, &(uint64_t){0}, NULL);
-
-		vm->guest.kernel_unpacked = unpacked >= 0 ? unpacked : 0;
-	}
 	vm->guest.ops = &vm_ops;
 	vm->self = vm;
 	vm->duration_s = config->duration_s;
@@ -196,15 +242,10 @@ struct guest *vm_new(const struct vm_config *config, GError **error)
 	patches_init(&vm->machine.patches, &vcpu_arch_trap);
 	pthread_mutex_init(&vm->end_lock, NULL);
 	pthread_mutex_init(&vm->phase_lock, NULL);
-	bool done = set_up(vm, config, image, error);
-	/* The image is as large as the guest's kernel; give it back before the guest runs. */
-	image_free(image);
-	malloc_trim(0);
-	if (!done) {
-		vm_free(&vm->guest);
-		return NULL;
-	}
-	return &vm->guest;
+	if (make(vm, config, error))
+		return &vm->guest;
+	vm_free(&vm->guest);
+	return NULL;
 }
 
 static void nothing(void *data)
