@@ -38,6 +38,7 @@ enum vprof_parse_what {
 	VPROF_PARSE_PROGRAMS, /* the files of an initramfs, as one cpio archive that is not packed: programs and
 	                         libraries, and the names of the others without their bytes */
 	VPROF_PARSE_MAP,      /* functions of the text /tmp/perf-PID.map; tables */
+	VPROF_PARSE_LAYOUT,   /* what image `image` is made of; tables. `packing` is not 0: it was packed */
 };
 
 enum vprof_parse_image {
@@ -77,7 +78,7 @@ struct vprof_parse_request {
 	uint32_t packing;       /* VPROF_PARSE_UNPACK, VPROF_PARSE_PAGES */
 	uint32_t image;         /* VPROF_PARSE_SYMBOLS, VPROF_PARSE_FRAMES: enum vprof_parse_image */
 	uint32_t text_bytes;    /* with the NUL behind each name */
-	uint32_t reserved;
+	uint32_t with_release;  /* VPROF_PARSE_LAYOUT: that of Linux is looked for */
 	char text[VPROF_PARSE_TEXT_BYTES];
 };
 
@@ -106,6 +107,9 @@ enum vprof_parse_table_kind {
 	VPROF_PARSE_TABLE_STRUCTURES, /* struct vprof_parse_structure, of those that were found */
 	VPROF_PARSE_TABLE_MEMBERS,    /* struct vprof_parse_member, of all of them */
 	VPROF_PARSE_TABLE_FUNCTIONS,  /* struct vprof_parse_function, by address */
+	VPROF_PARSE_TABLE_LAYOUT,     /* struct vprof_parse_layout, one */
+	VPROF_PARSE_TABLE_SEGMENTS,   /* struct vprof_parse_segment, by gpa, not overlapping */
+	VPROF_PARSE_TABLE_HEADERS,    /* Elf64_Shdr of all sections, with names in the text */
 };
 
 struct vprof_parse_table {
@@ -155,6 +159,31 @@ struct vprof_parse_function {
 	uint32_t number; /* of several at an address, the one with the highest counts */
 };
 
+/* Of the image's bytes. */
+struct vprof_parse_part {
+	uint64_t offset, bytes;
+};
+
+struct vprof_parse_layout {
+	uint32_t machine; /* e_machine of the ELF header, or what it would be */
+	uint32_t is_linux;
+	uint32_t release; /* where it begins in the text, in which an empty one is the first */
+	uint32_t has_pvh_entry;
+	uint64_t entry;
+	uint32_t pvh_entry;
+	uint32_t reserved;
+	struct vprof_parse_part build_id, frame_header;
+	uint64_t frame_header_gva;
+};
+
+struct vprof_parse_segment {
+	uint64_t gpa, gva, memory_bytes;
+	struct vprof_parse_part file;
+	uint32_t flags; /* PF_R, PF_W, PF_X */
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct vprof_parse_layout) == 72 && sizeof(struct vprof_parse_segment) == 48, "as described");
 _Static_assert(sizeof(struct vprof_parse_function) == 24, "as described");
 _Static_assert(sizeof(struct vprof_parse_table) == 16 && sizeof(struct vprof_parse_symbol) == 24, "as described");
 _Static_assert(sizeof(struct vprof_parse_range) == 16, "as described");

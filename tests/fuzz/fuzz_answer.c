@@ -3,6 +3,7 @@
  */
 #include "fuzz_target.h"
 #include "guest/dwarf_types.h"
+#include "lib/symbol/image_priv.h"
 #include "lib/symbol/perf_map.h"
 #include "lib/symbol/source_lines.h"
 
@@ -44,6 +45,33 @@ static void map_try(GBytes *answer)
 	perf_map_free(map);
 }
 
+/* Of a kernel of BYTES bytes: what is asked of it later stays in there. */
+static void image_try(GBytes *answer)
+{
+	static const uint8_t file[BYTES];
+	struct image *image = g_new0(struct image, 1);
+	size_t n, bytes;
+	uint64_t address;
+
+	image->sealed = image->unpacked = image->source = image->symbols = -1;
+	image->bytes = (struct span){file, sizeof(file)};
+	if (image_decode(image, answer)) {
+		const struct image_segment *segments = image_segments(image, &n);
+
+		for (size_t i = 0; i < n; i++)
+			if (image_at(image, segments[i].gva, &bytes) && bytes > BYTES)
+				g_error("a segment of %zu bytes", bytes);
+		if (image_section(image, ".text", &bytes, &address) && bytes > BYTES)
+			g_error("a section of %zu bytes", bytes);
+		if (image_build_id(image, &bytes) && bytes > IMAGE_BUILD_ID_BYTES_MAX)
+			g_error("a build-id of %zu bytes", bytes);
+		(void)image_build_id_address(image, &address);
+		image_set_slide(image, 0x1000);
+		image_forget(image);
+	}
+	image_free(image);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* An answer begins at a page. */
@@ -52,5 +80,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	lines_try(answer);
 	types_try(answer);
 	map_try(answer);
+	image_try(answer);
 	return 0;
 }

@@ -178,6 +178,18 @@ class Libraries(unittest.TestCase):
             self.assertIn("libglib-2.0.so.0", needed)
             self.assertEqual([name for name in needed if re.match(few, name)], [])
 
+    @unittest.skipUnless(shutil.which("nm"), "no nm")
+    def test_parsers_are_elsewhere(self):
+        """Our own parsers of files, too; what engines read in a guest's memory is theirs (SECURITY.md)."""
+        files = {"image_parse_elf", "image_parse_boot", "image_lay_out_module", "symtab_parse", "cfi_table_make_of_image", "perf_map_encode"}
+        memory = {"btf_new", "orc_load"}
+        both = {"kallsyms_decode"}
+        for program, theirs in (("vprof-parse", files | both), ("vprof", set()), ("vprof-vmm", memory), ("vprof-attach", memory | both)):
+            listed = subprocess.run(["nm", BIN / program], capture_output=True, text=True, check=True).stdout
+            if not listed:
+                self.skipTest(f"{program} is stripped")
+            self.assertEqual(set(re.findall(r" [tT] (\w+)$", listed, re.MULTILINE)) & (files | memory | both), theirs, program)
+
     def test_missing_library(self):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([BIN / "make_recordings"], cwd=folder, check=True)

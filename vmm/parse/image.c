@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Symbols and call frame information of a kernel, a program or a module, and functions of a perf map, by lib/symbol. */
+/* Parts, symbols and call frame information of a kernel, a program or a module, and functions of a perf map, by
+ * lib/symbol. */
 #include "lib/symbol/image.h"
 
 #include "lib/parser/table.h"
@@ -16,11 +17,24 @@ static struct image *open_input(const struct parse_input *input, const struct vp
 	                                                          [VPROF_PARSE_PROGRAM_PART] = IMAGE_PROGRAM,
 	                                                          [VPROF_PARSE_MODULE] = IMAGE_MODULE};
 	g_autoptr(GBytes) bytes = g_bytes_new_static(input->bytes, input->n);
-	struct image *image = image_new_unpacked(kinds[request->image], bytes, error);
+	struct image *image =
+		image_new_unpacked(kinds[request->image], bytes, request->packing != VPROF_PARSE_ANY, error);
 
 	if (image && request->image == VPROF_PARSE_PROGRAM_PART)
 		image_find_holes(image, input->fd);
 	return image;
+}
+
+bool parse_layout(const struct parse_input *input, const struct vprof_parse_request *request,
+                  struct parse_answer *answer, GError **error)
+{
+	struct image *image = open_input(input, request, error);
+
+	if (!image)
+		return false;
+	GByteArray *tables = image_encode(image, request->with_release);
+
+	return parse_answer_put(answer, tables->data, tables->len, error);
 }
 
 bool parse_symbols(const struct parse_input *input, const struct vprof_parse_request *request,

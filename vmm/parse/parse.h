@@ -51,6 +51,8 @@ bool parse_types(const struct parse_input *input, const struct vprof_parse_reque
                  struct parse_answer *answer, GError **error);
 bool parse_symbols(const struct parse_input *input, const struct vprof_parse_request *request,
                    struct parse_answer *answer, GError **error);
+bool parse_layout(const struct parse_input *input, const struct vprof_parse_request *request,
+                  struct parse_answer *answer, GError **error);
 bool parse_map(const struct parse_input *input, const struct vprof_parse_request *request, struct parse_answer *answer,
                GError **error);
 bool parse_frames(const struct parse_input *input, const struct vprof_parse_request *request,

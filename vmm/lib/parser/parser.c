@@ -221,7 +221,7 @@ static void explain_refusal(int answer, GError **error)
 	for (char *at = text; *at; at++)
 		if (!g_ascii_isprint(*at))
 			*at = '?';
-	g_set_error(error, PARSER_ERROR, PARSER_ERROR_REFUSED, "cannot be read: %s", text);
+	g_set_error(error, PARSER_ERROR, PARSER_ERROR_REFUSED, PARSER_UNREADABLE "%s", text);
 }
 
 static bool end_check(const struct vprof_parse_reply *reply, int answer, GError **error)

@@ -13,11 +13,12 @@
 
 #define PARSER_ERROR parser_error_quark()
 GQuark parser_error_quark(void);
+#define PARSER_UNREADABLE "cannot be read: "
 enum parser_error {
 	PARSER_ERROR_UNAVAILABLE, /* vprof-parse cannot be started or has ended */
-	PARSER_ERROR_REFUSED,     /* it, or a library in it, says what is wrong with the input */
-	PARSER_ERROR_LIMIT,       /* the input needs more time, memory or room than it may take */
-	PARSER_ERROR_CRASHED,     /* by a signal that no limit sends */
+	PARSER_ERROR_REFUSED, /* it, or a library in it, says what is wrong with the input, after PARSER_UNREADABLE */
+	PARSER_ERROR_LIMIT,   /* the input needs more time, memory or room than it may take */
+	PARSER_ERROR_CRASHED, /* by a signal that no limit sends */
 };
 
 /*

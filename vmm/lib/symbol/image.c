@@ -57,6 +57,7 @@ static void contents_clear(struct image *image)
 	g_clear_pointer(&image->holes, g_array_unref);
 	g_clear_pointer(&image->elf, g_bytes_unref);
 	g_clear_pointer(&image->file, g_bytes_unref);
+	g_clear_pointer(&image->layout, g_bytes_unref);
 	file_close(&image->sealed);
 	file_close(&image->unpacked);
 	file_close(&image->source);

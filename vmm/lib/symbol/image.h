@@ -45,11 +45,11 @@ struct image;
 
 enum image_kind { IMAGE_KERNEL, IMAGE_PROGRAM, IMAGE_MODULE };
 
-/* What is used of the file is copied: it may change, or become shorter, at any time. */
+/* What is used of the file is copied: it may change, or become shorter, at any time. vprof-parse reads it. */
 struct image *image_open(const char *path, GError **error);
 /* A kernel's file, open for reading, for image_open_fd; -1: cannot be opened. */
 int image_open_kernel(const char *path, GError **error);
-/* The same for bytes in memory, which it references; `path` is for messages. */
+/* The same for bytes in memory, which it references and reads itself; `path` is for messages. For tests. */
 struct image *image_new(const char *path, GBytes *file, GError **error);
 /*
  * A program or library, or the file that a distribution keeps its debug information in, which has the program's headers
@@ -69,8 +69,11 @@ struct image *image_open_fd(const char *path, enum image_kind kind, int fd, GErr
  * is there as bytes of the file, but for image_bytes, image_section and image_at, whose callers ask image_has.
  */
 struct image *image_open_partial(const char *path, int sealed, GError **error);
-/* Of bytes that are not packed, which it references. Its errors have no path. */
-struct image *image_new_unpacked(enum image_kind kind, GBytes *bytes, GError **error);
+/* For vprof-parse: of bytes that are not packed any more, or never were, which it references. Its errors have no path.
+ */
+struct image *image_new_unpacked(enum image_kind kind, GBytes *bytes, bool was_packed, GError **error);
+/* There: what image_open_fd is told. With Linux' release, which is searched for. */
+GByteArray *image_encode(struct image *image, bool with_release);
 /* Makes it one like those of image_open_partial, by the holes of `fd`. */
 void image_find_holes(struct image *image, int fd);
 void image_free(struct image *image);

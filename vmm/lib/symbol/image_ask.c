@@ -19,6 +19,11 @@ static enum vprof_parse_image kind_of(const struct image *image)
 int image_ask_memory(const struct image *image, enum vprof_parse_what what, uint64_t answer_bytes, GError **error)
 {
 	struct vprof_parse_request request = {.what = what, .answer_bytes = answer_bytes, .image = kind_of(image)};
+
+	if (what == VPROF_PARSE_LAYOUT) {
+		request.packing = image->compression ? VPROF_PARSE_GZIP : VPROF_PARSE_ANY; /* or another */
+		request.with_release = image->kind == IMAGE_KERNEL && !image->release;
+	}
 	int file = image_memory(image, &request.bytes, error);
 	int answer = file >= 0 ? parser_ask(&request, file, error) : -1;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* An image from its file: unpacked, parsed, and with its release. */
+/* An image from its file: copied, unpacked, and described. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -8,46 +8,6 @@
 
 #include "lib/parser/parser.h"
 #include "lib/symbol/image_priv.h"
-
-/*
- * linux_banner of init/version.c: "Linux version RELEASE (BUILDER@HOST) ...". linux_proc_banner, which has "%s" there,
- * does not match.
- */
-static char *release_from_banner(struct span bytes)
-{
-	static const char prefix[] = "Linux version ";
-	const size_t prefix_bytes = sizeof(prefix) - 1;
-	const uint8_t *at = bytes.data, *end = at + bytes.n;
-
-	while ((at = memmem(at, (size_t)(end - at), prefix, prefix_bytes))) {
-		at += prefix_bytes;
-		g_autofree char *release = image_release_from((struct span){at, (size_t)(end - at)});
-		size_t length = release ? strlen(release) : 0;
-
-		if (release && (size_t)(end - at) >= length + 2 && memcmp(at + length, " (", 2) == 0)
-			return g_steal_pointer(&release);
-	}
-	return NULL;
-}
-
-/* Where the banner is, if there are sections: a search of all the code takes a VMM longer than to load it. */
-static char *release_find(const struct image *image)
-{
-	struct span rodata = {NULL, 0};
-	uint64_t address;
-
-	rodata.data = image_section(image, ".rodata", &rodata.n, &address);
-
-	char *release = rodata.data ? release_from_banner(rodata) : NULL;
-
-	for (size_t i = 0; i < image->n_segments && !release; i++) {
-		const struct image_segment *segment = &image->segments[i];
-
-		release = release_from_banner(
-			(struct span){image->bytes.data + segment->file_offset, segment->file_bytes});
-	}
-	return release;
-}
 
 /* Sets image->elf: to the file, or to what is packed in it. */
 static bool unpack(struct image *image, struct span file, GError **error)
@@ -64,7 +24,7 @@ static bool unpack(struct image *image, struct span file, GError **error)
 	return true;
 }
 
-static bool parse(struct image *image, GError **error)
+static bool read_file(struct image *image, image_describe_fn describe, GError **error)
 {
 	struct span file = {NULL, 0};
 
@@ -77,18 +37,11 @@ static bool parse(struct image *image, GError **error)
 	if (!unpack(image, file, error))
 		return false;
 	image->bytes.data = g_bytes_get_data(image->elf, &image->bytes.n);
-	if (!image_parse(image, error))
-		return false;
-	if (image->kind == IMAGE_KERNEL && !image->release) {
-		image->release = release_find(image);
-		image->is_linux = image->is_linux || image->release;
-	}
-	return true;
+	return describe(image, error);
 }
 
-/* Of bytes, or of sealed memory and its source, which are taken over. */
-static struct image *image_make(const char *path, GBytes *file, enum image_kind kind, int sealed, int source,
-                                GError **error)
+struct image *image_make(const char *path, GBytes *file, enum image_kind kind, int sealed, int source,
+                         image_describe_fn describe, GError **error)
 {
 	struct image *image = g_new0(struct image, 1);
 
@@ -98,26 +51,11 @@ static struct image *image_make(const char *path, GBytes *file, enum image_kind 
 	image->sealed = sealed;
 	image->source = source;
 	image->unpacked = image->symbols = -1;
-	if (!parse(image, error)) {
+	if (!read_file(image, describe, error)) {
 		image_free(image);
 		return NULL;
 	}
 	return image;
-}
-
-struct image *image_new(const char *path, GBytes *file, GError **error)
-{
-	return image_make(path, file, IMAGE_KERNEL, -1, -1, error);
-}
-
-struct image *image_new_program(const char *path, GBytes *file, GError **error)
-{
-	return image_make(path, file, IMAGE_PROGRAM, -1, -1, error);
-}
-
-struct image *image_new_module(const char *path, GBytes *file, GError **error)
-{
-	return image_make(path, file, IMAGE_MODULE, -1, -1, error);
 }
 
 struct image *image_open_fd(const char *path, enum image_kind kind, int fd, GError **error)
@@ -126,7 +64,8 @@ struct image *image_open_fd(const char *path, enum image_kind kind, int fd, GErr
 	g_autoptr(GBytes) file = sealed >= 0 ? sealed_map(sealed) : NULL;
 
 	if (file)
-		return image_make(path, file, kind, sealed, sealed_is(fd) ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0), error);
+		return image_make(path, file, kind, sealed, sealed_is(fd) ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0),
+		                  image_ask_layout, error);
 	if (sealed < 0) {
 		g_prefix_error(error, "cannot open %s %s: ", image_kind_name(kind), path);
 		return NULL;
@@ -135,6 +74,23 @@ struct image *image_open_fd(const char *path, enum image_kind kind, int fd, GErr
 	            g_strerror(errno));
 	close(sealed);
 	return NULL;
+}
+
+/* From what lseek(2) says; none where it does not know holes. */
+void image_find_holes(struct image *image, int fd)
+{
+	const off_t bytes = (off_t)image->bytes.n;
+	GArray *holes = g_array_new(FALSE, FALSE, sizeof(struct image_hole));
+	off_t at = 0;
+
+	while (at < bytes && (at = lseek(fd, at, SEEK_HOLE)) >= 0 && at < bytes) {
+		const off_t end = lseek(fd, at, SEEK_DATA);
+		const struct image_hole hole = {(uint64_t)at, (uint64_t)(end < 0 ? bytes : end)};
+
+		g_array_append_val(holes, hole);
+		at = (off_t)hole.to;
+	}
+	image->holes = holes;
 }
 
 struct image *image_open_partial(const char *path, int sealed, GError **error)

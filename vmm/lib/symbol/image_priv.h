@@ -22,11 +22,12 @@ struct image {
 	char *path;
 	enum image_kind kind;
 	GBytes *file;
-	int sealed;   /* memory with `file`; -1: bytes of the caller */
-	int unpacked; /* memory with `elf`; -1: it is `file` */
-	int source;   /* the file with debug information that `sealed` has not; -1 */
-	int symbols;  /* sealed memory with what vprof-parse says of its symbols; -1: none is kept */
-	GBytes *elf;  /* `file` again, or the unpacked payload */
+	int sealed;     /* memory with `file`; -1: bytes of the caller */
+	int unpacked;   /* memory with `elf`; -1: it is `file` */
+	int source;     /* the file with debug information that `sealed` has not; -1 */
+	int symbols;    /* sealed memory with what vprof-parse says of its symbols; -1: none is kept */
+	GBytes *elf;    /* `file` again, or the unpacked payload */
+	GBytes *layout; /* what vprof-parse says of it, with section_names; NULL: read here */
 	struct span bytes;
 	struct span setup_header;
 	const char *compression;
@@ -72,7 +73,8 @@ int image_copy(int fd, enum image_copy_part part, GError **error);
 bool image_is_bzimage_file(struct span file);
 bool image_unpack_bzimage(struct image *image, GError **error);
 
-/* arm64/image_boot.c. Boot images for arm64: packed in a program for EFI, or plain, with the header in image->bytes. */
+/* arm64/image_zboot.c, image_boot.c. Boot images for arm64: packed in a program for EFI, or plain, with the header in
+ * image->bytes. */
 bool image_is_zboot_file(struct span file);
 bool image_unpack_zboot(struct image *image, GError **error);
 bool image_is_gzip_file(struct span file);
@@ -88,8 +90,20 @@ int image_ask_memory(const struct image *image, enum vprof_parse_what what, uint
 GBytes *image_answer_map(int answer, GError **error);
 GBytes *image_ask(const struct image *image, enum vprof_parse_what what, uint64_t answer_bytes, GError **error);
 
-/* image_parse.c. Fills in what image->bytes, which are not packed, say. */
+/* image_open.c. Of bytes, or of sealed memory and its source, which are taken over; `describe` fills in what
+ * image->bytes, which are not packed, say. */
+typedef bool (*image_describe_fn)(struct image *image, GError **error);
+struct image *image_make(const char *path, GBytes *file, enum image_kind kind, int sealed, int source,
+                         image_describe_fn describe, GError **error);
+
+/* image_layout.c. By vprof-parse; and what it has said, which is checked. */
+bool image_ask_layout(struct image *image, GError **error);
+bool image_decode(struct image *image, GBytes *answer);
+
+/* image_parse.c. In there. */
 bool image_parse(struct image *image, GError **error);
+/* Linux' banner, for kernels, which image_parse does not look for. */
+void image_find_release(struct image *image);
 
 /* image_elf.c. The same of an ELF file. */
 bool image_parse_elf(struct image *image, GError **error);
