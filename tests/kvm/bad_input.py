@@ -158,6 +158,13 @@ class BadArguments(harness.ProgramTest):
     def test_initramfs_missing(self):
         self.refused_option("--initrd", self.folder / "none", message="cannot open initramfs .*No such file")
 
+    def test_a_pipe_is_no_file(self):
+        """Without a writer, it would be waited for."""
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        for option in ("--initrd", "--kernel"):
+            self.refused(VPROF, "run", "--kernel", guest("hang"), option, fifo, timeout=10, message="it is not a regular file")
+
     def test_initramfs_larger_than_memory(self):
         initrd = self.folder / "initrd"
         with open(initrd, "wb") as file:
