@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Input: a perf.data file, of which every event goes through every exporter. */
+/* Input: a perf.data file, of which every event goes through every exporter, and all into the page. */
 #include <glib.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "export/export.h"
+#include "export/page_data.h"
 #include "fuzz_target.h"
 
 #define EVENTS_MAX 4u /* they differ in little; the limit is on time */
@@ -27,6 +30,23 @@ static void export_all(struct input *input, FILE *to)
 		}
 }
 
+/* What is put into a script of the page does not end it. */
+static void page_try(struct input *input)
+{
+	struct page_recording *recording = page_recording_read(input);
+	const struct page_recording *const recordings[] = {recording};
+	char *text = NULL;
+	size_t n = 0;
+	FILE *to = open_memstream(&text, &n);
+
+	g_assert(to);
+	page_data_write(recordings, 1, NULL, to);
+	fclose(to);
+	g_assert(n > 0 && !memchr(text, '<', n) && g_utf8_validate(text, (gssize)n, NULL));
+	free(text);
+	page_recording_free(recording);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	static FILE *null;
@@ -42,8 +62,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		return -1;
 	struct input *input = input_open(path, NULL, false, NULL);
 
-	if (input)
+	if (input) {
 		export_all(input, null);
+		page_try(input);
+	}
 	input_free(input);
 	return 0;
 }
