@@ -329,10 +329,10 @@ static bool function_parse(struct probe_spec *spec, const char *text, GError **e
 	return true;
 }
 
-/* PATH:FUNCTION[+OFFSET]; the path may have colons, the function none. */
+/* PATH:FUNCTION[+OFFSET]; the path may have colons and plus signs, the function has none. */
 static bool user_parse(struct probe_spec *spec, const char *text, GError **error)
 {
-	const char *function = strrchr(text, ':'), *plus = function ? strrchr(function, '+') : NULL;
+	const char *function = strrchr(text, ':'), *plus = function ? strchr(function, '+') : NULL;
 	const size_t length = plus ? (size_t)(plus - text) : strlen(text);
 
 	if (text[0] != '/' || !function || function[1] == '\0' || plus == function + 1 ||
