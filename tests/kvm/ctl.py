@@ -81,6 +81,7 @@ class Ctl(harness.ProgramTest):
 
     def test_the_holder_is_named(self):
         """By the numbers that it has outside of the engine's namespaces."""
+        self.ctl("query-status")  # it answers when it has given up its rights
         self.check_namespaces(self.engine.pid)
         holder = self.start(VPROF, "ctl", self.socket, stdin=-1)
         try:
