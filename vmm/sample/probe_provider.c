@@ -263,7 +263,9 @@ static bool syscall_return_hit(const struct probe_spec *spec, struct guest *gues
 
 const char *probe_skip_kernel(const char *text)
 {
-	return g_str_has_prefix(text, KERNEL_MODULE) ? text + strlen(KERNEL_MODULE) : text;
+	while (g_str_has_prefix(text, KERNEL_MODULE))
+		text += strlen(KERNEL_MODULE);
+	return text;
 }
 
 /* The result, if there is one. The time is the prober's. */
