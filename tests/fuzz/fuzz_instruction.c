@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz_target.h"
-#include "guest/x86/instruction.h"
+#include "lib/code/x86/instruction.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fuzz_target.h"
-#include "guest/x86/instruction.h"
 #include "guest/x86/interpreter.h"
+#include "lib/code/x86/instruction.h"
 
 #define STEPS_MAX 256u
 

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "guest/function_returns.h"
 #include "guest/text_sites.h"
 #include "guest/tracepoint.h"
-#include "guest/x86/instruction.h"
+#include "lib/code/function_returns.h"
+#include "lib/code/x86/instruction.h"
 
 /*
  * Code that is not the kernel's in 64-bit mode (pvh_start_xen), not only code (retbleed_untrain_ret and its like, which
@@ -54,7 +54,7 @@ static void count_returns(struct tally *tally, const struct image *image, const 
 	struct known known = {image, symtab};
 	const struct function_code code = {.find = find_symbol, .read = read_image, .data = &known};
 	struct function_returns returns;
-	g_autofree char *why = function_returns_find(GUEST_X86_64, function->address, &code, &returns);
+	g_autofree char *why = function_returns_find(code_of(ARCH_X86_64), function->address, &code, &returns);
 
 	tally->returning += why == NULL;
 }

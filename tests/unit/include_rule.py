@@ -15,7 +15,7 @@ TOP_LEVEL = {"vmm", "guest-agent", "host-cli", "include", "tests", "CMakeLists.t
 # Files are cut where a concept ends, not where a count does; this many lines are more than one concept.
 LINES_MAX = 800
 
-LIB = {"lib/record", "lib/symbol", "lib/profile", "lib/client", "lib/agent", "lib/initramfs", "lib/parser", "lib/process", "lib/script"}
+LIB = {"lib/record", "lib/symbol", "lib/profile", "lib/client", "lib/agent", "lib/initramfs", "lib/parser", "lib/process", "lib/script", "lib/code"}
 # Rooms of the command line, from the ground up, and which of them each may include besides itself and LIB.
 ROOMS = {
     "ui": set(),
@@ -81,7 +81,7 @@ REGISTER = re.compile(r"""(?<![a-z0-9])(?:r[abcd]x|r[sd]i|r[sbi]p|r(?:[89]|1[0-5
 NAMED = re.compile(r"\w*(?:x86|arm64|aarch64)\w*", re.IGNORECASE)
 # Names that stand for a processor as a whole, where one is chosen: values of other programs, and the tables of what it has; KVM's exits.
 # Values of ours are not compared: each names its row of a table.
-CHOICE = re.compile(r"(?!(?:ARCH|GUEST)_(?:X86|ARM64))[A-Z_]+_(?:X86(?:_64)?|ARM64)|(?:processor|cfi)_(?:x86|x86_64|arm64)|KVM_EXIT_X86_\w+")
+CHOICE = re.compile(r"(?!(?:ARCH|GUEST)_(?:X86|ARM64))[A-Z_]+_(?:X86(?:_64)?|ARM64)|(?:processor|cfi|code)_(?:x86|x86_64|arm64)|KVM_EXIT_X86_\w+")
 ROW = re.compile(r"\[ARCH_\w+\]\s*=")
 EXPLAINS = re.compile(r"x86|SDM|arm64|AArch64|Arm ARM|AAPCS64", re.IGNORECASE)
 LEXEMES = re.compile(r"""(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|(?P<code>[^/"']+|.)""",

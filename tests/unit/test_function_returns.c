@@ -4,7 +4,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "guest/function_returns.h"
+#include "lib/code/function_returns.h"
 #include "run_suite.h"
 
 #define TEXT UINT64_C(0xffffffff81000000)
@@ -85,7 +85,7 @@ static char *find(const char *name, struct function_returns *returns)
 {
 	const struct function_code code = {.find = find_symbol, .read = read_code, .data = symtab};
 
-	return function_returns_find(GUEST_X86_64, symtab_address(symtab, name), &code, returns);
+	return function_returns_find(code_of(ARCH_X86_64), symtab_address(symtab, name), &code, returns);
 }
 
 static void assert_returns(const char *name, size_t n, const uint64_t *at)
@@ -171,7 +171,7 @@ static char *find_arm64(const char *name, struct function_returns *returns)
 	const struct symtab_code code = {TEXT, G_N_ELEMENTS(arm64_functions) * sizeof(arm64_functions[0].code)};
 	struct symtab *of_arm64 = symtab_new_list("test", &code, 1, list_arm64, NULL);
 	const struct function_code known = {.find = find_symbol, .read = read_arm64, .data = of_arm64};
-	char *why = function_returns_find(GUEST_ARM64, symtab_address(of_arm64, name), &known, returns);
+	char *why = function_returns_find(code_of(ARCH_ARM64), symtab_address(of_arm64, name), &known, returns);
 
 	symtab_free(of_arm64);
 	return why;

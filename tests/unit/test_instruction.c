@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "guest/x86/instruction.h"
+#include "lib/code/x86/instruction.h"
 #include "run_suite.h"
 
 /* `text`: an instruction in hexadecimal. The bytes behind it do not matter. */

@@ -4,8 +4,8 @@
 #include <glib.h>
 #include <string.h>
 
-#include "guest/x86/instruction.h"
 #include "guest/x86/interpreter.h"
+#include "lib/code/x86/instruction.h"
 #include "run_suite.h"
 
 #define CODE(bytes) (const uint8_t *)bytes, sizeof(bytes) - 1

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "guest/x86/instruction.h"
 #include "kvm/vcpu/x86/patch_execute.h"
+#include "lib/code/x86/instruction.h"
 #include "run_suite.h"
 
 #define ROUNDS 400

@@ -10,6 +10,7 @@
 #include "guest/gprs.h"
 #include "guest/kernel.h"
 #include "guest/unwind.h"
+#include "lib/code/code.h"
 
 struct processor_memory {
 	/* page_walk_leaf */
@@ -76,25 +77,6 @@ struct processor_kernel {
 	void (*load)(struct kernel_layout *layout, const struct symtab *symtab, const struct types *types);
 };
 
-/* What an instruction does, as far as a search for a function's ends has to know. */
-enum processor_flow { FLOW_ON, FLOW_RETURN, FLOW_JUMP, FLOW_JUMP_THROUGH };
-
-struct processor_code {
-	unsigned alignment; /* of instructions; 1: they have any length */
-	unsigned length_max;
-	/* Of the instruction at the begin of `n` bytes; 0: there is none. */
-	size_t (*length)(const uint8_t *code, size_t n);
-	/* Of an instruction of `n` bytes at `at`. *target: where FLOW_JUMP may lead. */
-	enum processor_flow (*flow)(const uint8_t *code, size_t n, uint64_t at, uint64_t *target);
-	/* Why no instruction begins `distance` bytes into `n` bytes of code; NULL: one does. */
-	const char *(*why_no_boundary)(const uint8_t *code, size_t n, size_t distance);
-	/*
-	 * The instructions for ftrace at a function's begin, `entry`, with these `n` bytes: their distance and how many
-	 * bytes they have. `fentry`: the address of __fentry__; 0: there is none. False: it has none.
-	 */
-	bool (*ftrace_find)(const uint8_t *code, size_t n, uint64_t entry, uint64_t fentry, size_t *at, size_t *bytes);
-};
-
 /* What a kind of probes needs, a bit each. */
 enum processor_probes {
 	PROBES_OF_PORTS = 1u << 0,        /* ports beside the memory */
@@ -118,7 +100,6 @@ extern const struct processor_memory memory_x86, memory_arm64;
 extern const struct processor_frames frames_x86, frames_arm64;
 extern const struct processor_gprs gprs_x86, gprs_arm64;
 extern const struct processor_kernel kernel_x86, kernel_arm64;
-extern const struct processor_code code_x86, code_arm64;
 
 static inline const struct processor *processor_of(enum guest_processor processor)
 {

@@ -270,7 +270,7 @@ bool probe_text_returns(const struct probe_text *text, struct session_modules *m
 {
 	struct code_source source = {text, modules, guest};
 	const struct function_code code = {.find = find_symbol, .read = read_function, .data = &source};
-	g_autofree char *why = function_returns_find(guest->processor, address, &code, returns);
+	g_autofree char *why = function_returns_find(processor_of(guest->processor)->code, address, &code, returns);
 
 	if (why)
 		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,

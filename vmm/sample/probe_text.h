@@ -3,8 +3,8 @@
 #ifndef VPROF_SAMPLE_PROBE_TEXT_H
 #define VPROF_SAMPLE_PROBE_TEXT_H
 
-#include "guest/function_returns.h"
 #include "guest/guest.h"
+#include "lib/code/function_returns.h"
 #include "lib/symbol/symtab.h"
 #include "sample/session_modules.h"
 

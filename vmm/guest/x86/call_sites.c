@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "guest/x86/instruction.h"
+#include "lib/code/x86/instruction.h"
 
 G_DEFINE_QUARK(vprof_call_sites_error, call_sites_error)
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "guest/x86/instruction.h"
+#include "lib/code/x86/instruction.h"
 
 #define CALL_BYTES 5u                             /* CALL rel32 */
 #define CALL_BYTES_MAX 7u                         /* by a pointer in a table: opcode, ModRM, SIB, disp32 */

@@ -4,7 +4,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "guest/x86/instruction.h"
+#include "lib/code/x86/instruction.h"
 
 /* RFLAGS (SDM Vol. 1, 3.4.3.1) */
 #define FLAG_CF UINT64_C(0x1)

@@ -5,8 +5,8 @@
 
 #include "guest/page_walk.h"
 #include "guest/types.h"
-#include "guest/x86/instruction.h"
 #include "guest/x86/interpreter.h"
+#include "lib/code/x86/instruction.h"
 
 G_DEFINE_QUARK(vprof_tracepoint_error, tracepoint_error)
 

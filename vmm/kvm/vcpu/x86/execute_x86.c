@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "guest/page_walk.h"
-#include "guest/x86/instruction.h"
 #include "kvm/host/memory.h"
 #include "kvm/vcpu/patch.h"
 #include "kvm/vcpu/vcpu_machine.h"
 #include "kvm/vcpu/x86/patch_execute.h"
 #include "kvm/vcpu/x86/vcpu_x86.h"
+#include "lib/code/x86/instruction.h"
 
 #define PAGE_BYTES 4096u
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <string.h>
 
-#include "guest/processor.h"
-#include "guest/x86/instruction.h"
+#include "lib/code/code.h"
+#include "lib/code/x86/instruction.h"
 
 #define INT3 0xccu
 #define FTRACE_BYTES 5u

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "guest/x86/instruction.h"
+#include "lib/code/x86/instruction.h"
 
 #include <glib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <glib.h>
 #include <string.h>
 
-#include "guest/processor.h"
+#include "lib/code/code.h"
 
 #define INSTRUCTION_BYTES 4u
 

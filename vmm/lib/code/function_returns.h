@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where a function of the kernel or of its modules returns: its return instructions, and the jumps to the thunks that
- * stand for one. A function may also end by a jump to another one (a tail call), or be continued in a part of its own
- * (NAME.cold): these are followed, since the function that they lead to returns with the same stack pointer.
+ * Where a function returns: its return instructions, and the jumps to the thunks that stand for one. A function may
+ * also end by a jump to another one (a tail call), or be continued in a part of its own (NAME.cold): these are
+ * followed, since the function that they lead to returns with the same stack pointer.
  */
-#ifndef VPROF_GUEST_FUNCTION_RETURNS_H
-#define VPROF_GUEST_FUNCTION_RETURNS_H
+#ifndef VPROF_CODE_FUNCTION_RETURNS_H
+#define VPROF_CODE_FUNCTION_RETURNS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "guest/guest.h"
+#include "lib/code/code.h"
 #include "lib/symbol/symtab.h"
 
 #define FUNCTION_RETURNS_MAX 16u
@@ -35,7 +35,7 @@ struct function_code {
  * Of the function that begins at `address`. NULL, or why they are not known: words that follow "the function". New
  * string.
  */
-char *function_returns_find(enum guest_processor processor, uint64_t address, const struct function_code *code,
+char *function_returns_find(const struct processor_code *of, uint64_t address, const struct function_code *code,
                             struct function_returns *returns);
 
 #endif

@@ -3,8 +3,8 @@
  * Where the opcode of an instruction of 64-bit code is, and where the instruction ends (SDM Vol. 2, 2.1 to 2.7, and the
  * opcode maps of Vol. 2D, appendix A).
  */
-#ifndef VPROF_GUEST_X86_INSTRUCTION_H
-#define VPROF_GUEST_X86_INSTRUCTION_H
+#ifndef VPROF_CODE_X86_INSTRUCTION_H
+#define VPROF_CODE_X86_INSTRUCTION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "guest/function_returns.h"
+#include "lib/code/function_returns.h"
 
+#include <glib.h>
 #include <string.h>
-
-#include "guest/processor.h"
 
 #define PARTS_MAX 8u
 #define PART_BYTES_MAX (64u << 10) /* Debian's longest functions have 40 KiB */
@@ -110,10 +109,10 @@ static char *part_look(struct finding *finding, const struct part *part)
 	return NULL;
 }
 
-char *function_returns_find(enum guest_processor processor, uint64_t address, const struct function_code *code,
+char *function_returns_find(const struct processor_code *of, uint64_t address, const struct function_code *code,
                             struct function_returns *returns)
 {
-	struct finding finding = {.of = processor_of(processor)->code, .code = code, .returns = returns};
+	struct finding finding = {.of = of, .code = code, .returns = returns};
 	char *why;
 
 	returns->n = 0;
