@@ -5,17 +5,20 @@
 #include "cmd/command.h"
 #include "engine/engine_find.h"
 #include "trace/probe_names.h"
+#include "trace/trace_program.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
 struct probe_values {
-	char *engine;
+	char *engine, *symfs;
 	gboolean json;
 };
 
 static const struct option_row options[] = {
 	{"engine", OPTION_TEXT, offsetof(struct probe_values, engine),
          "engine, as in `vprof list` (default: the only one)", "ENGINE", "@engines"},
+	{"symfs", OPTION_FILE, offsetof(struct probe_values, symfs),
+         "folder with the guest's programs and libraries, for their functions", "FOLDER"},
 	{"json", OPTION_FLAG, offsetof(struct probe_values, json), "print a JSON object", NULL},
 	{NULL},
 };
@@ -63,11 +66,29 @@ static void print_arguments(const json_t *names, const json_t *types)
 	}
 }
 
+/* Those of programs are in copies of them, all others in the engine. */
+static json_t *list_names(const struct probe_values *given, struct client *client, const char *pattern, json_t *names,
+                          json_t *bare, GError **error)
+{
+	const bool is_of_program = pattern && probe_name_program(pattern);
+	json_t *providers = probe_names_list(client, is_of_program ? NULL : pattern, names, bare, error);
+
+	if (!providers || !is_of_program)
+		return providers;
+	struct user_symbols *copies = trace_program_copies(client, given->symfs);
+	const bool done = trace_program_list(copies, pattern, names, error);
+
+	user_symbols_free(copies);
+	if (!done)
+		json_decref(providers);
+	return done ? providers : NULL;
+}
+
 static bool probe_list(const struct probe_values *given, struct client *client, const char *pattern, GError **error)
 {
 	json_t *names = json_array(), *bare = json_array();
 	g_autofree char *full = pattern ? probe_name_full(pattern) : NULL;
-	json_t *providers = probe_names_list(client, full, names, bare, error);
+	json_t *providers = list_names(given, client, full, names, bare, error);
 	bool done = providers != NULL;
 
 	if (done && given->json) {
@@ -132,13 +153,15 @@ const struct command command_probe = {
 	.description =
 
 		"list without PATTERN prints the providers and the syntax of their probes. With PATTERN, it prints\n"
-		"the exits, system calls, kernel functions and trace points with matching names. args prints the\n"
-		"arguments of a probe's events, and the types that a trace point's have in the kernel.\n"
+		"the exits, system calls, kernel functions, trace points and functions of programs with matching\n"
+		"names. args prints the arguments of a probe's events, and the types that a trace point's have in\n"
+		"the kernel.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof probe list\n"
 		"  vprof probe list 'function:vfs_*'\n"
 		"  vprof probe list 'tracepoint:sched:*'\n"
+		"  vprof probe list 'user:/usr/bin/bash:read*' --symfs image\n"
 		"  vprof probe args tracepoint:sched:sched_switch",
 	.options = options,
 	.values_bytes = sizeof(struct probe_values),

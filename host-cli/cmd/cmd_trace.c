@@ -183,6 +183,17 @@ static bool check_processes(const struct trace *trace, GError **error)
 	return false;
 }
 
+/* Probes of programs that no process has yet. */
+static void say_waiting(const struct trace *trace)
+{
+	for (size_t i = 0; i < trace_source_count(trace->source); i++) {
+		const struct trace_probe *probe = trace_source_probe(trace->source, i);
+
+		if (probe->waits)
+			say("%s waits for a process: none that it may be in has the file mapped yet", probe->name);
+	}
+}
+
 static bool place_query(struct trace *trace, GError **error)
 {
 	return check_fields(trace, trace_query_fields(trace->query), error) &&
@@ -212,6 +223,7 @@ static bool trace_open(struct trace *trace, const char *engine, GError **error)
 			return false;
 	if (!check_processes(trace, error))
 		return false;
+	say_waiting(trace);
 	patches = trace_source_patches(trace->source);
 	if (patches > 0 && g_strcmp0(trace->given->breakpoints, "patch") != 0)
 		say("the processor's breakpoints are taken: %u of the probes are an INT3 in the guest's code", patches);
@@ -321,6 +333,16 @@ static void say_script(const struct trace *trace, const json_t *state)
 	    member_number(statistics, "map-full", 0), member_number(statistics, "fault", 0));
 }
 
+static void say_unplaced(const json_t *state)
+{
+	const uint64_t n = member_number(json_object_get(state, "statistics"), "unplaced", 0);
+
+	if (n > 0)
+		say("%" G_GUINT64_FORMAT
+		    " processes that began later were not probed: the processor's breakpoints were taken. --pid, --comm and --cgroup choose processes",
+		    n);
+}
+
 /* Of programs, the engine counts hits, and as events what they have recorded. */
 static void say_events(const struct trace *trace, const json_t *state)
 {
@@ -350,6 +372,7 @@ static void print_summary(const struct trace *trace, const json_t *state)
 		say_script(trace, state);
 	else
 		say_events(trace, state);
+	say_unplaced(state);
 }
 
 static void print_summary_json(const struct trace *trace, json_t *state)
@@ -516,6 +539,7 @@ const struct command command_trace = {
 		"  vprof trace -e 'syscall:*' --count-by comm,nr --duration 10s\n"
 		"  vprof trace -e return:vfs_read --hist ns\n"
 		"  vprof trace -e function:vfs_read --count-by kstack --duration 10s\n"
+		"  vprof trace -e user:/usr/bin/bash:readline:return --symfs image\n"
 		"  vprof trace -e tracepoint:sched:sched_switch --count-by 'str(next->comm)'\n"
 		"  vprof trace -e 'tracepoint:sched:sched_switch { @[comm] = count(); }'\n"
 		"  vprof trace -e 'kretprobe:vfs_read /retval > 0/ { @ = hist(retval); }'",

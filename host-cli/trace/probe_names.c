@@ -40,10 +40,36 @@ char *probe_name_full(const char *text)
 
 bool probe_name_is_pattern(const char *text)
 {
-	return (g_str_has_prefix(text, "function:") || g_str_has_prefix(text, "tracepoint:")) && strpbrk(text, "*?[");
+	static const char *const providers[] = {"function:", "tracepoint:", PROBE_NAME_PROGRAM};
+	const char *what = probe_name_program(text), *function = what ? strchr(what, ':') : NULL;
+	bool has_patterns = false;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(providers); i++)
+		has_patterns |= g_str_has_prefix(text, providers[i]);
+	/* A path has none: [ is the name of a program. */
+	return has_patterns && strpbrk(function ? function : text, "*?[");
 }
 
 const char *probe_name_program(const char *text)
 {
-	return g_str_has_prefix(text, "user:") ? text + strlen("user:") : NULL;
+	return g_str_has_prefix(text, PROBE_NAME_PROGRAM) ? text + strlen(PROBE_NAME_PROGRAM) : NULL;
+}
+
+char *probe_name_function(const char *text)
+{
+	const char *what = probe_name_program(text), *end, *function;
+
+	if (!what)
+		return NULL;
+	end = what + strlen(what) - (probe_name_returns(text) ? strlen(PROBE_NAME_RETURN) : 0);
+	function = g_strrstr_len(what, end - what, ":");
+	return function ? g_strndup(function + 1, MIN((gsize)(end - function - 1), strcspn(function + 1, "+"))) : NULL;
+}
+
+bool probe_name_returns(const char *text)
+{
+	const char *what = probe_name_program(text);
+
+	return what && g_str_has_suffix(what, PROBE_NAME_RETURN) &&
+	       memchr(what, ':', strlen(what) - strlen(PROBE_NAME_RETURN));
 }

@@ -74,6 +74,8 @@ struct trace_probe *trace_probe_new(const json_t *answer)
 	probe->name = text_printable(member_text(answer, "name"));
 	probe->is_syscall = g_str_has_prefix(probe->name, "syscall:") || strstr(probe->name, "syscalls:sys_");
 	probe->is_exit = g_str_has_prefix(probe->name, "exit:");
+	probe->waits =
+		json_is_integer(json_object_get(answer, "processes")) && member_number(answer, "processes", 0) == 0;
 	probe->is_patch = g_strcmp0(member_text(answer, "breakpoint"), "patch") == 0;
 	return probe;
 }
@@ -260,10 +262,10 @@ char *trace_probe_text(const struct trace_probe *probe, const char *field, const
 /* That of a program is in the probe's name. */
 static char *function_of(const struct trace_event *event, struct trace_names *names, bool offset)
 {
-	const char *program = probe_name_program(event->probe->name);
+	char *function = probe_name_function(event->probe->name);
 
-	if (program)
-		return text_printable(strrchr(program, ':') + 1);
+	if (function)
+		return function;
 	return offset ? trace_names_kernel(names, event->sample.ip) : trace_names_function(names, event->sample.ip);
 }
 

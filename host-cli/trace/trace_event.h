@@ -35,6 +35,7 @@ struct trace_probe {
 	size_t n_paths;
 	bool is_syscall, is_exit;
 	bool is_patch; /* INT3 in the guest's code */
+	bool waits;    /* of a program that no process has yet */
 };
 
 /* From the answer of probe-add; freed by trace_probe_free. */

@@ -8,7 +8,7 @@
 #include "engine/engine_find.h"
 #include "lib/profile/mappings.h"
 #include "lib/profile/resolver.h"
-#include "trace/trace_filter.h"
+#include "trace/trace_program.h"
 #include "ui/text.h"
 
 /* A guest cannot make vprof keep more of them: then all are forgotten, and the mappings of new processes are kept. */
@@ -42,7 +42,6 @@ struct trace_names *trace_names_new(struct client *client, const char *symfs)
 {
 	json_t *guest = engine_ask(client, "query-guest", NULL, NULL);
 	const char *kernel = member_text(guest, "kernel");
-	const struct user_symbol_sources sources = {.initrd = member_text(guest, "initrd"), .symfs = symfs};
 	struct image *image = kernel ? image_open(kernel, NULL) : NULL;
 	struct trace_names *names = g_new0(struct trace_names, 1);
 
@@ -52,7 +51,7 @@ struct trace_names *trace_names_new(struct client *client, const char *symfs)
 	if (image)
 		names->symtab = symtab_load(image, NULL);
 	image_free(image);
-	names->user = user_symbols_new(&sources);
+	names->user = trace_program_copies(client, symfs);
 	forget(names);
 	json_decref(guest);
 	return names;
@@ -148,52 +147,7 @@ char *trace_names_frame(struct trace_names *names, const struct chain_frame *fra
 	                                        : g_strdup(place.symbol);
 }
 
-/* ---- functions of programs ---- */
-
-static bool file_offset_of(const struct image *image, const char *function, uint64_t *offset)
+struct user_symbols *trace_names_copies(const struct trace_names *names)
 {
-	struct symtab *symtab = symtab_load(image, NULL);
-	const struct symbol *symbol = symtab ? symtab_find_name(symtab, function) : NULL;
-	size_t n;
-	const struct image_segment *segments = image_segments(image, &n);
-	bool found = false;
-
-	for (size_t i = 0; symbol && i < n && !found; i++) {
-		found = symbol->address - segments[i].gva < segments[i].file_bytes;
-		*offset = segments[i].file_offset + (symbol->address - segments[i].gva);
-	}
-	symtab_free(symtab);
-	return found;
-}
-
-bool trace_names_program(struct trace_names *names, const char *path, const char *function, json_t *arguments,
-                         GError **error)
-{
-	const bool is_number = g_ascii_isdigit(function[0]);
-	struct image *image = is_number ? NULL : user_symbols_open(names->user, path, NULL, 0);
-	guint64 offset = 0;
-	bool found = is_number ? g_ascii_string_to_unsigned(function + (g_str_has_prefix(function, "0x") ? 2 : 0),
-	                                                    g_str_has_prefix(function, "0x") ? 16 : 10, 0, G_MAXINT64,
-	                                                    &offset, NULL)
-	                       : image && file_offset_of(image, function, &offset);
-
-	if (image && found) {
-		g_autofree char *build_id = image_build_id_text(image);
-
-		if (build_id)
-			json_object_set_new(arguments, "build-id", json_string(build_id));
-	}
-	if (found)
-		json_object_set_new(arguments, "file-offset", json_sprintf("0x%" PRIx64, offset));
-	else if (!image && !is_number)
-		g_set_error(
-			error, TRACE_ERROR, TRACE_ERROR_PROBE,
-			"cannot find %s in %s: there is no copy of that file; name a folder with the guest's programs by --symfs, or give the offset of the function in the file, as user:%s:0x1234",
-			function, path, path);
-	else
-		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE,
-		            "%s has no function \"%s\" among its symbols; it may have been inlined, or stripped", path,
-		            function);
-	image_free(image);
-	return found;
+	return names->user;
 }

@@ -25,11 +25,7 @@ char *trace_names_function(const struct trace_names *names, uint64_t ip);
 /* The same for a frame of a chain of this process at this time; in user space also "libc.so.6+0x2a1b0". New string. */
 char *trace_names_frame(struct trace_names *names, const struct chain_frame *frame, uint32_t pid, uint64_t time_ns);
 
-/*
- * For probe-add: where a function of a program begins, "file-offset", and "build-id" of the copy that says so.
- * `function` may also be that offset, which needs no copy. Errors: TRACE_ERROR_PROBE.
- */
-bool trace_names_program(struct trace_names *names, const char *path, const char *function, json_t *arguments,
-                         GError **error);
+/* The copies of programs that it looks in. */
+struct user_symbols *trace_names_copies(const struct trace_names *names);
 
 #endif

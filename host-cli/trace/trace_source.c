@@ -11,6 +11,7 @@
 #include "lib/record/ring_reader.h"
 #include "trace/probe_names.h"
 #include "trace/trace_filter.h"
+#include "trace/trace_program.h"
 #include "ui/text.h"
 
 #define COMMS_MAX 65536u /* names that are kept; beyond that, all are dropped and collected anew */
@@ -70,23 +71,20 @@ void trace_source_choose(struct trace_source *source, const struct trace_process
 	source->processes = *processes;
 }
 
-/* What the engine does not know of a function of a program; how such a probe is written, it checks. */
+/* What the engine does not know of a function of a program. */
 static bool set_program(struct trace_source *source, const char *probe, json_t *arguments, GError **error)
 {
-	const char *what = probe_name_program(probe), *separator = what ? strrchr(what, ':') : NULL;
 	const struct trace_processes *processes = &source->processes;
 
-	if (!separator)
+	if (!probe_name_program(probe))
 		return true;
-	g_autofree char *path = g_strndup(what, (gsize)(separator - what));
-	g_autofree char *function = g_strndup(separator + 1, strcspn(separator + 1, "+"));
 	if (processes->pid != 0)
 		json_object_set_new(arguments, "pid", json_integer((json_int_t)processes->pid));
 	if (processes->comm)
 		json_object_set_new(arguments, "comm", text_json(processes->comm));
 	if (processes->cgroup)
 		json_object_set_new(arguments, "cgroup", text_json(processes->cgroup));
-	return trace_names_program(source->names, path, function, arguments, error);
+	return trace_program_fill(trace_names_copies(source->names), probe, arguments, error);
 }
 
 bool trace_source_add(struct trace_source *source, const char *probe, const struct trace_options *options,
@@ -111,20 +109,31 @@ bool trace_source_add(struct trace_source *source, const char *probe, const stru
 	return true;
 }
 
-json_t *trace_source_matching(struct trace_source *source, const char *pattern, GError **error)
+/* Those of programs are in copies of them, all others in the engine. */
+static bool list_matching(struct trace_source *source, const char *pattern, json_t *names, GError **error)
 {
-	json_t *names = json_array(), *bare = json_array();
-	json_t *providers = probe_names_list(source->client, pattern, names, bare, error);
-	const size_t n = json_array_size(names);
-	const bool done = providers && n > 0 && n <= VPROF_PROBES_MAX;
+	if (probe_name_program(pattern))
+		return trace_program_list(trace_names_copies(source->names), pattern, names, error);
+	json_t *bare = json_array(), *providers = probe_names_list(source->client, pattern, names, bare, error);
+	const bool done = providers != NULL;
 
-	if (providers && n == 0)
-		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE, "%s matches nothing that can be probed", pattern);
-	else if (providers && !done)
-		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE, "%s matches %zu, and there can be %u probes",
-		            pattern, n, VPROF_PROBES_MAX);
 	json_decref(providers);
 	json_decref(bare);
+	return done;
+}
+
+json_t *trace_source_matching(struct trace_source *source, const char *pattern, GError **error)
+{
+	json_t *names = json_array();
+	const bool listed = list_matching(source, pattern, names, error);
+	const size_t n = json_array_size(names);
+	const bool done = listed && n > 0 && n <= VPROF_PROBES_MAX;
+
+	if (listed && n == 0)
+		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE, "%s matches nothing that can be probed", pattern);
+	else if (listed && !done)
+		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE, "%s matches %zu, and there can be %u probes",
+		            pattern, n, VPROF_PROBES_MAX);
 	if (done)
 		return names;
 	json_decref(names);

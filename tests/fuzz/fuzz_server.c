@@ -329,7 +329,13 @@ static bool msrs_watch(struct guest *guest G_GNUC_UNUSED, const struct guest_msr
 	return n <= GUEST_MSR_RANGES_MAX;
 }
 
+static size_t breakpoints_free(struct guest *guest G_GNUC_UNUSED)
+{
+	return GUEST_BREAKPOINT_ADDRESSES_MAX;
+}
+
 static const struct guest_debug_ops guest_debug_ops = {.breakpoint_add = breakpoint_add,
+                                                       .breakpoints_free = breakpoints_free,
                                                        .breakpoint_remove = breakpoint_remove,
                                                        .breakpoint_intact = breakpoint_intact,
                                                        .observer_add = observer_add,

@@ -2,10 +2,11 @@
 /*
  * Does known things a known number of times, each under a name of its own, as the guest's process 1 and then as a
  * child: the workload of one_liners.py. The disk is read past the page cache. With an argument, it has that name and
- * ticks.
+ * ticks, a twentieth of a second after each other.
  */
 #define _GNU_SOURCE /* O_DIRECT */
 #include <fcntl.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/reboot.h>
@@ -93,16 +94,50 @@ __attribute__((noinline)) static void tick(long seven, long n)
 	__asm__ volatile("" : : "r"(seven), "r"(n) : "memory");
 }
 
+enum end { RETURNS, LEAPS, EXITS };
+
+/* Calls itself `n` times, and returns how often. */
+__attribute__((noinline)) static long steps(jmp_buf *away, long n, enum end end)
+{
+	if (n == 0 && end == LEAPS)
+		longjmp(*away, 1);
+	if (n == 0 && end == EXITS)
+		_exit(0);
+	if (n == 0)
+		return 0;
+	long below = steps(away, n - 1, end);
+	__asm__ volatile("" : "+r"(below));
+	return below + 1;
+}
+
+/* Calls that return, that do not, and that end with their process. */
+static void make_steps(void)
+{
+	jmp_buf away;
+
+	steps(&away, 3, RETURNS);
+	if (setjmp(away) == 0)
+		steps(&away, 3, LEAPS);
+	if (fork() == 0)
+		steps(&away, 3, EXITS);
+	wait(NULL);
+}
+
+static void tick_for_ever(const char *text)
+{
+	name(text);
+	for (long n = 0;; n++) {
+		tick(7, n);
+		make_steps();
+		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	}
+}
+
 int main(int argc, char *argv[])
 {
 	setvbuf(stdout, NULL, _IONBF, 0);
-	if (argc > 1) {
-		name(argv[1]);
-		for (long n = 0;; n++) {
-			tick(7, n);
-			nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-		}
-	}
+	if (argc > 1)
+		tick_for_ever(argv[1]);
 	call();
 	open_files();
 	read_sizes();

@@ -33,6 +33,8 @@ until_told open
 for name in 1 2 3; do : </dev/cpu/0/cpuid; done; echo "init: opened"
 until_told unload
 busybox rmmod cpuid; echo "init: unloaded"
+until_told later
+known_calls later &
 until_told "go on" remount
 busybox killall known_calls
 exec known_calls
@@ -61,6 +63,7 @@ EVENTS = "tracepoint:sched:sched* { @[probe] = count(); } interval:s:3 { exit();
 ON_CPU = "profile:hz:99 { @[kstack] = count(); }"
 SWITCHES = "tracepoint:sched:sched_switch { @[kstack] = count(); }"
 TICK = "user:/bin/known_calls:tick"
+STEPS = "user:/bin/known_calls:steps"
 READY = 'BEGIN { printf("ready\\n"); }\n'
 BLOCK = "tracepoint:block:block_rq_issue { @ = hist(args.bytes); }"
 # What the lessons do not have, of the same events.
@@ -282,12 +285,56 @@ class Lessons(harness.ProgramTest):
         self.assertEqual(sorted(counts), sorted(tickers))
         self.assertGreater(min(counts.values()), 5)
 
+        self.check_program_returns(tickers)
+        self.check_programs_later()
         for arguments, status, message in ((("-e", TICK + "ing"), 1, 'known_calls has no function "ticking"'),
                                            (("-e", "user:/bin/nothing:main"), 1, "no copy of that file"),
-                                           (("-e", TICK, "--pid", 1), 2, "of 1 processes .* none has"),
-                                           (("-e", TICK, "--cgroup", "/none"), 2, "of 0 processes"),
+                                           (("-e", "user:/bin/nothing:0x1000:return"), 1, "give its name"),
+                                           (("-e", TICK + "+4:return"), 2, "it is written user:"),
+                                           (("-e", STEPS + ":return", "-e", TICK, "--comm", "ticker"), 1,
+                                            "cannot place .*tick: the processor has 4 breakpoints"),
                                            (("-e", TICK, "--breakpoints", "patch"), 1, "share the page")):
             self.refused(VPROF, "trace", self.engine.path, *arguments, status=status, message=message)
+
+    def check_program_returns(self, tickers):
+        """A ticker's function calls itself three times and returns; then it leaves by longjmp(), and a child's ends in it."""
+        out, _ = self.run_program(VPROF, "trace", "-j", self.engine.path, "--pid", tickers[0], "-e", STEPS + ":return", "-n", 20)
+        *events, end = map(json.loads, out.splitlines())
+        results = [int(event["fields"]["retval"], 16) for event in events]
+        times = [int(event["fields"]["ns"], 16) for event in events]
+        print(f"  {events[0]}; {results}; {times}", flush=True)
+        self.assertEqual({(event["pid"], event["func"]) for event in events}, {(tickers[0], "steps")})
+        self.assertEqual(results, [(results[0] + i) % 4 for i in range(20)])
+        for (result, ns), (_, longer) in zip(zip(results, times), zip(results[1:], times[1:])):
+            self.assertTrue(result == 3 or ns < longer, times)
+        # A tick lasts longer: none begins in one and ends in another.
+        self.assertLess(sorted(times)[10], 50000000)
+        self.assertEqual(end["end"]["statistics"]["forgotten"], 0)
+
+        listed, _ = self.run_program(VPROF, "probe", "list", "user:/bin/known_calls:st[e]ps:return", "--engine", self.engine.path)
+        self.assertEqual(listed, STEPS + ":return\n")
+        script = STEPS.replace("user", "uretprobe").replace("steps", "st[e]ps") + " { @[probe, pid, retval] = count(); } interval:s:3 { exit(); }"
+        out, _ = self.run_program(VPROF, "trace", "-j", "--comm", "tick*", self.engine.path, "-e", script)
+        counts = {tuple(entry["key"]): entry["value"] for line in map(json.loads, out.splitlines()) for entry in line.get("entries", [])}
+        print(f"  {counts}", flush=True)
+        name = STEPS.replace("user", "uretprobe")
+        self.assertEqual(sorted(counts), sorted((name, ticker, n) for ticker in tickers for n in range(4)))
+        for ticker in tickers:
+            of = [counts[name, ticker, n] for n in range(4)]
+            self.assertGreater(min(of), 5)
+            self.assertLessEqual(max(of) - min(of), 1)
+
+    def check_programs_later(self):
+        """A process that begins while it is waited for."""
+        trace = self.start(VPROF, "trace", "-j", "--comm", "later", self.engine.path, "-e", TICK, "-n", 5)
+        self.assertIn("waits for a process", trace.stderr.readline())
+        self.tell("later")
+        out, said = self.finish(trace)
+        *events, _ = map(json.loads, out.splitlines())
+        print(f"  {events[0]}; {said}", flush=True)
+        self.assertEqual({(event["comm"], event["fields"]["arg0"]) for event in events}, {("later", "0x7")})
+        # It began within some ticks, and took breakpoints that are free again.
+        self.assertLess(int(events[0]["fields"]["arg1"], 16), 40)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ START_TEST(lists)
 {
 	json_auto_t *all = peer_return(&peer, REQUEST("probe-list"));
 
-	ck_assert_uint_eq(json_array_size(json_object_get(all, "providers")), 18);
+	ck_assert_uint_eq(json_array_size(json_object_get(all, "providers")), 19);
 	ck_assert_uint_eq(json_array_size(json_object_get(all, "probes")), 0);
 	json_auto_t *some = peer_return(
 		&peer, "{\"execute\":\"probe-list\",\"arguments\":{\"match\":\"syscall:*readv*\",\"from\":1}}");
@@ -121,7 +121,7 @@ START_TEST(events_by_json)
 		added,
 		"{\"id\":1,\"name\":\"io:0x3f8\",\"arguments\":[\"port\",\"value\",\"bytes\",\"write\"],\"types\":[],\"fields\":[],"
 		"\"registers\":[\"rdi\",\"rflags\"],\"stack\":false,\"events\":0,"
-		"\"breakpoint\":null,\"intact\":true}");
+		"\"breakpoint\":null,\"intact\":true,\"processes\":null}");
 	json_decref(peer_return(&peer, RECORD("true")));
 	fake_access(&fake, 1, &out);
 	fake_access(&fake, 1, &out);

@@ -311,7 +311,8 @@ START_TEST(probes)
 
 	script = script_parse(
 		"#!/usr/bin/vprof\nBEGIN { } kprobe:vfs_*,kr:vfs_read,profile:hz:99 /pid/ { @[probe] = count() }\n"
-		"syscalls:sys_enter_openat { } END { } kprobe:vfs_* { print(arg0); print(args.path) } i:s:1{exit()}",
+		"syscalls:sys_enter_openat { } END { } kprobe:vfs_* { print(arg0); print(args.path) } i:s:1{exit()}\n"
+		"ur:/bin/a:f* /1/ { print(probe) }",
 		NULL, &error);
 	ck_assert_msg(script != NULL, "%s", error ? error->message : "");
 	const char *const expected[] = {"recording:start",
@@ -321,6 +322,7 @@ START_TEST(probes)
 	                                "tracepoint:syscalls:sys_enter_openat",
 	                                "recording:end",
 	                                "interval:s:1",
+	                                "user:/bin/a:f*:return",
 	                                NULL};
 	ck_assert(g_strv_equal(script_probes(script), expected));
 	const struct script_probe both[] = {
@@ -328,13 +330,15 @@ START_TEST(probes)
 	         NAMES(), 0},
 		{NAMES("recording:start"), "recording:start", NAMES(), NAMES(), NAMES(), 0},
 		{NAMES("profile:hz:99"), "profile:hz:99", NAMES(), NAMES(), NAMES(), 0},
+		{NAMES("user:/bin/a:f*:return"), "user:/bin/a:fun:return", NAMES("retval"), NAMES(), NAMES(), 0},
 	};
-	ck_assert_msg(script_compile(script, both, 3, &error), "%s", error ? error->message : "");
+	ck_assert_msg(script_compile(script, both, 4, &error), "%s", error ? error->message : "");
 	g_autofree char *first = script_probe_shown(script, 0), *second = script_probe_shown(script, 1),
-			*third = script_probe_shown(script, 2);
+			*third = script_probe_shown(script, 2), *fourth = script_probe_shown(script, 3);
 	ck_assert_str_eq(first, "kprobe:vfs_open");
 	ck_assert_str_eq(second, "BEGIN");
 	ck_assert_str_eq(third, "profile:hz:99");
+	ck_assert_str_eq(fourth, "uretprobe:/bin/a:fun");
 }
 END_TEST
 
@@ -439,7 +443,7 @@ START_TEST(refusals)
 		{"BEGIN { x = 1 }", "1:9: this is no statement"},
 		{"BEGIN { @x }", "1:12: here is \"}\", where =, ++"},
 		{"BEGIN / pid == 1 { }", "1:18: here is \"{\", where the / at the end"},
-		{"uretprobe:/bin/sh:main { }", "1:1: uretprobe: is not available"},
+		{"watchpoint:/bin/sh:main { }", "1:1: watchpoint: is not available"},
 		{IN("@x = who"), "1:38: there is no \"who\"; there are pid"},
 		{IN("@x = args.what"), "has no argument that \"what\" begins with; it has count, delta, filename"},
 		{IN("@x = args.next->pid"), "\"next->pid\""},

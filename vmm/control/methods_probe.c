@@ -247,11 +247,14 @@ static json_t *probe_json(const struct guest *guest, const struct probe_info *in
 {
 	const char *breakpoint = info->breakpoint == GUEST_BREAKPOINT_ANY ? NULL : breakpoint_names[info->breakpoint];
 
-	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:I, s:s?, s:b}", "id", (int)info->id, "name",
+	json_t *processes = info->is_of_program ? json_integer((json_int_t)info->processes) : json_null();
+
+	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:I, s:s?, s:b, s:o}", "id", (int)info->id, "name",
 	                 info->spec->name, "arguments", fields_json(info->fields.names), "types",
 	                 fields_json(info->fields.types), "fields", paths_json(info), "registers",
 	                 registers_json(guest->processor, info->options.registers), "stack", info->options.stack,
-	                 "events", (json_int_t)info->events, "breakpoint", breakpoint, "intact", info->intact);
+	                 "events", (json_int_t)info->events, "breakpoint", breakpoint, "intact", info->intact,
+	                 "processes", processes);
 }
 
 /* NULL-terminated; the texts are the list's. */
@@ -264,19 +267,31 @@ static const char **texts_of(const json_t *list)
 	return texts;
 }
 
-/* The function's place in its file, and which processes; `targets` is what the result leads to. */
-static bool parse_program(const json_t *arguments, struct probe_program *program, struct task_targets *targets,
-                          uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX], GError **error)
+/* The function's place in its file, and which processes; what `program` leads to. */
+struct program_argument {
+	struct probe_program program;
+	struct task_targets targets;
+	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
+	uint64_t returns[FUNCTION_RETURNS_MAX];
+};
+
+static bool parse_program(const json_t *arguments, struct program_argument *argument, GError **error)
 {
 	const char *build = json_string_value(json_object_get(arguments, "build-id"));
+	const json_t *returns = json_object_get(arguments, "returns");
 
-	if (!control_task_targets(arguments, targets, error))
+	argument->targets = (struct task_targets){.n = 0};
+	if (!control_task_targets(arguments, &argument->targets, error))
 		return false;
-	*program = (struct probe_program){
+	for (size_t i = 0; i < json_array_size(returns); i++)
+		argument->returns[i] = control_address(json_array_get(returns, i));
+	argument->program = (struct probe_program){
 		.file_offset = control_address(json_object_get(arguments, "file-offset")),
-		.build_id = build_id,
-		.build_id_bytes = build ? hex_decode(build, build_id, ELF_NOTE_BUILD_ID_BYTES_MAX) : 0,
-		.targets = targets->n > 0 ? targets : NULL,
+		.returns = argument->returns,
+		.n_returns = json_array_size(returns),
+		.build_id = argument->build_id,
+		.build_id_bytes = build ? hex_decode(build, argument->build_id, sizeof(argument->build_id)) : 0,
+		.targets = argument->targets.n > 0 ? &argument->targets : NULL,
 		.cgroup = json_string_value(json_object_get(arguments, "cgroup")),
 	};
 	return true;
@@ -293,15 +308,13 @@ static json_t *method_probe_add(struct control_call *call, GError **error)
 	struct probe_info info;
 	g_autofree const char **fields = texts_of(json_object_get(call->arguments, "fields"));
 
-	struct probe_program program;
-	struct task_targets targets = {0};
-	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
+	struct program_argument program;
 
 	options.fields = fields;
-	if (!parse_program(call->arguments, &program, &targets, build_id, error))
+	if (!parse_program(call->arguments, &program, error))
 		return NULL;
 	if (json_object_get(call->arguments, "file-offset"))
-		options.program = &program;
+		options.program = &program.program;
 	const struct guest *guest = call->server->guest;
 	if (!parse_registers(json_object_get(call->arguments, "registers"), guest->processor, &options.registers,
 	                     error) ||
@@ -432,9 +445,12 @@ static const struct method_argument probe_add_arguments[] = {
          ARGUMENT_STRING, .optional = true, .choices = breakpoint_names},
 	{"file-offset", "for a user probe: where the function begins in the binary", ARGUMENT_ADDRESS,
          .optional = true},
+	{"returns",
+         "for a user probe of returns: where the function returns in the binary, \"0x\" and hexadecimal digits",
+         ARGUMENT_STRINGS, .optional = true, .min = 1, .max = FUNCTION_RETURNS_MAX},
 	{"build-id", "for a user probe: of the binary in which that was found; another build is refused",
          ARGUMENT_STRING, .optional = true, .min = 2, .max = 2 * ELF_NOTE_BUILD_ID_BYTES_MAX},
-	{"pid", "for a user probe: in this process only; by default in all that have the binary mapped now",
+	{"pid", "for a user probe: in this process only; by default in all that have the binary mapped",
          ARGUMENT_INTEGER, .optional = true, .min = 1, .max = UINT32_MAX},
 	{"comm", "for a user probe: in processes with this name only, which may have * and ?", ARGUMENT_STRING,
          .optional = true, .min = 1, .max = TASK_GLOB_BYTES - 1},
@@ -511,6 +527,8 @@ static const struct method_member probe_members[] = {
 	{"breakpoint", "processor or patch; null: the probe needs none", MEMBER_STRING, .nullable = true},
 	{"intact", "false after the guest has overwritten a patch, or unloaded the module of the function",
          MEMBER_BOOLEAN},
+	{"processes", "number of processes that a user probe is in; 0: it waits for one; null: it is of the kernel",
+         MEMBER_INTEGER, .nullable = true},
 	{0},
 };
 

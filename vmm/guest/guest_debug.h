@@ -83,6 +83,8 @@ struct guest_debug_ops {
 	 * GUEST_ERROR_UNSUPPORTED: nothing can be patched at that address now.
 	 */
 	bool (*breakpoint_add)(struct guest *guest, struct guest_breakpoint *breakpoint, GError **error);
+	/* How many more addresses breakpoints of the processor can have. */
+	size_t (*breakpoints_free)(struct guest *guest);
 	/* False when the guest has overwritten a patch, which then does not fire any more. */
 	bool (*breakpoint_intact)(struct guest *guest, const struct guest_breakpoint *breakpoint);
 	/* When this returns, no call of `hit` is running or will follow. */

@@ -67,11 +67,21 @@ static const struct guest_breakpoint *find_shared(const struct breakpoints *brea
 	return NULL;
 }
 
-static bool has_register(const struct vm *vm, const struct breakpoints *breakpoints)
+static size_t registers_free(const struct vm *vm, const struct breakpoints *breakpoints)
 {
 	uint64_t addresses[GUEST_BREAKPOINT_ADDRESSES_MAX];
 
-	return breakpoints_addresses(breakpoints, addresses) < vcpu_arch_breakpoints(&vm->machine);
+	return vcpu_arch_breakpoints(&vm->machine) - breakpoints_addresses(breakpoints, addresses);
+}
+
+static bool has_register(const struct vm *vm, const struct breakpoints *breakpoints)
+{
+	return registers_free(vm, breakpoints) > 0;
+}
+
+static size_t breakpoints_free(struct guest *guest)
+{
+	return registers_free(vm_of(guest), &vm_of(guest)->breakpoints);
 }
 
 /* Decides of which kind; what that needs is checked later. */
@@ -265,6 +275,7 @@ static bool registers_read(struct guest *guest, unsigned vcpu, struct guest_regs
 }
 
 const struct guest_debug_ops vm_debug_ops = {.breakpoint_add = breakpoint_add,
+                                             .breakpoints_free = breakpoints_free,
                                              .breakpoint_remove = breakpoint_remove,
                                              .breakpoint_intact = breakpoint_intact,
                                              .unpatch = unpatch,

@@ -204,7 +204,6 @@ static void probe_free(gpointer data)
 
 	probe_values_free(probe->values);
 	g_free(probe->module);
-	g_free(probe->user);
 	g_clear_pointer(&probe->arguments, g_array_unref);
 	probe_fields_clear(&probe->fields);
 	g_free(probe->program);
@@ -311,6 +310,8 @@ static void fill_info(const struct probe *probe, struct probe_info *info)
 	}
 	if (probe->user) {
 		info->breakpoint = GUEST_BREAKPOINT_PROCESSOR;
+		info->is_of_program = true;
+		info->processes = probe_user_processes(probe->user);
 		return;
 	}
 	info->breakpoint = probe->breakpoint.patched ? GUEST_BREAKPOINT_PATCH : GUEST_BREAKPOINT_PROCESSOR;
@@ -503,6 +504,8 @@ static void start_probes(struct probe_set *set)
 		atomic_store_explicit(&probe->events, 0, memory_order_relaxed);
 		if (probe->returns)
 			probe_returns_reset(probe->returns);
+		if (probe->user)
+			probe_user_reset(probe->user);
 		if (probe->spec.provider->trigger == PROBE_BY_TIMER)
 			probe->timer = probe_timer_start(probe);
 	}
@@ -534,6 +537,7 @@ bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error)
 	}
 	set->recording = true;
 	start_probes(set);
+	set->watch = probe_user_watch(set);
 	return true;
 }
 
@@ -544,6 +548,7 @@ void probe_set_pause(struct probe_set *set)
 
 	if (!set->recording)
 		return;
+	probe_timer_stop(g_steal_pointer(&set->watch));
 	for (guint i = 0; i < set->probes->len; i++) {
 		struct probe *probe = g_ptr_array_index(set->probes, i);
 
@@ -623,6 +628,7 @@ void probe_set_statistics(const struct probe_set *set, struct probe_statistics *
 		const struct probe *probe = g_ptr_array_index(set->probes, i);
 
 		out->forgotten += probe->returns ? probe_returns_forgotten(probe->returns) : 0;
+		out->unplaced += probe->user ? probe_user_unplaced(probe->user) : 0;
 	}
 	for (unsigned i = 0; i < set->n_maps; i++)
 		out->map_full += program_map_dropped(set->maps[i]);

@@ -12,6 +12,7 @@
 
 #include "guest/field_path.h"
 #include "guest/task_match.h"
+#include "lib/code/function_returns.h"
 #include "sample/probe_spec.h"
 #include "sample/program.h"
 #include "sample/ring.h"
@@ -61,6 +62,8 @@ void probe_set_free(struct probe_set *set);
 /* Of a function of a program: where it is, and in which processes; all that the probe's path is mapped in. */
 struct probe_program {
 	uint64_t file_offset;    /* of the function's first byte */
+	const uint64_t *returns; /* [n_returns] of a probe of returns: where it returns, in the same file */
+	size_t n_returns;        /* up to FUNCTION_RETURNS_MAX */
 	const uint8_t *build_id; /* [build_id_bytes] of the file; 0 bytes: not known */
 	size_t build_id_bytes;
 	const struct task_targets *targets; /* NULL: all processes. Without descendants */
@@ -96,6 +99,8 @@ struct probe_info {
 	size_t n_paths;
 	uint64_t events;                       /* since recording began last, dropped ones included */
 	enum guest_breakpoint_kind breakpoint; /* the kind of breakpoint it took; GUEST_BREAKPOINT_ANY: none */
+	bool is_of_program;                    /* in processes, of which there are `processes` */
+	size_t processes;                      /* 0: it waits for one */
 	bool intact; /* false: the guest has overwritten the breakpoint, or unloaded its module: it fires no more */
 };
 
@@ -130,18 +135,19 @@ bool probe_set_has_tasks(const struct probe_set *set);
 struct ring *probe_set_ring(const struct probe_set *set, unsigned vcpu);
 
 /* With dt's names. */
-#define PROBE_STATISTICS(X)                                                                           \
-	X(event, "events of the probes, those that were dropped too")                                 \
-	X(readevt, "events that a reader has taken out of the rings")                                 \
-	X(dropevt, "events dropped because a ring was full")                                          \
-	X(skiptick, "ticks of profile and interval probes that were skipped, being late")             \
-	X(quirk, "ticks of those probes that found a vCPU in a host quirk's page, not in guest code") \
-	X(no_task, "events without a task that could be read, with pid -1")                           \
-	X(fault, "fields besides the arguments that could not be read in the guest's memory")         \
-	X(hit, "hits of probes that ran a program")                                                   \
-	X(map_full, "changes by programs of maps that had no room for the key")                       \
-	X(no_arguments, "events of trace points without arguments, because these could not be read")  \
-	X(forgotten, "calls with return probes that were forgotten, because too many had not returned")
+#define PROBE_STATISTICS(X)                                                                             \
+	X(event, "events of the probes, those that were dropped too")                                   \
+	X(readevt, "events that a reader has taken out of the rings")                                   \
+	X(dropevt, "events dropped because a ring was full")                                            \
+	X(skiptick, "ticks of profile and interval probes that were skipped, being late")               \
+	X(quirk, "ticks of those probes that found a vCPU in a host quirk's page, not in guest code")   \
+	X(no_task, "events without a task that could be read, with pid -1")                             \
+	X(fault, "fields besides the arguments that could not be read in the guest's memory")           \
+	X(hit, "hits of probes that ran a program")                                                     \
+	X(map_full, "changes by programs of maps that had no room for the key")                         \
+	X(no_arguments, "events of trace points without arguments, because these could not be read")    \
+	X(forgotten, "calls with return probes that were forgotten, because too many had not returned") \
+	X(unplaced, "processes that began later and got no probe of a program, since no breakpoint was free")
 
 struct probe_statistics {
 #define X(name, help) uint64_t name;

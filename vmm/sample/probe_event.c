@@ -156,7 +156,7 @@ void probe_event_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const s
 	if (!probe->set->vcpus[vcpu].recording || !probe_module_runs(probe, regs))
 		return;
 	if (probe->returns) {
-		probe_returns_enter(probe->returns, guest_gprs_stack(gprs));
+		probe_returns_enter(probe->returns, 0, guest_gprs_stack(gprs));
 		return;
 	}
 	fire(&firing);
@@ -167,15 +167,14 @@ void probe_event_returned(struct guest_breakpoint *breakpoint, unsigned vcpu, co
 {
 	struct probe *probe = probe_returns_probe(breakpoint);
 	struct probe_vcpu *cpu = &probe->set->vcpus[vcpu];
-	struct firing firing = {.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = 2};
+	struct firing firing = {
+		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = probe_count_arguments(probe)};
 
 	/* Without an entry: the call began before the recording, or another function has jumped to this one's end. */
-	if (!cpu->recording || !probe_returns_leave(probe->returns, guest_gprs_stack(gprs), &firing.values[1]) ||
+	if (!cpu->recording || !probe_returns_leave(probe->returns, 0, guest_gprs_stack(gprs), &firing.values[1]) ||
 	    !probe_module_runs(probe, regs))
 		return;
-	task_cpu_note(&cpu->cpu, regs);
-	probe->spec.provider->hit(&probe->spec, probe->set->hub->guest, regs, gprs, firing.values);
-	write_event(&firing);
+	fire(&firing);
 }
 
 void probe_event_in_program(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
@@ -185,7 +184,14 @@ void probe_event_in_program(struct guest_breakpoint *breakpoint, unsigned vcpu, 
 	struct firing firing = {
 		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = probe_count_arguments(probe)};
 
-	if (probe->set->vcpus[vcpu].recording && probe_user_hits(breakpoint, vcpu, regs))
+	struct user_hit hit;
+
+	if (!probe->set->vcpus[vcpu].recording || !probe_user_hits(breakpoint, vcpu, regs, &hit))
+		return;
+	if (probe->returns && hit.enters)
+		probe_returns_enter(probe->returns, hit.mm, guest_gprs_stack(gprs));
+	if (!probe->returns ||
+	    (hit.leaves && probe_returns_leave(probe->returns, hit.mm, guest_gprs_stack(gprs), &firing.values[1])))
 		fire(&firing);
 }
 

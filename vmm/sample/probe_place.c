@@ -206,20 +206,8 @@ static bool place_tracepoint(struct probe *probe, GError **error)
 
 /* ---- functions of programs ---- */
 
-static void remove_user(struct probe *probe)
-{
-	struct guest *guest = probe->set->hub->guest;
-	struct guest_breakpoint *breakpoint;
-
-	for (size_t i = 0; (breakpoint = probe_user_breakpoint(probe->user, i)); i++)
-		guest->debug->breakpoint_remove(guest, breakpoint);
-	g_clear_pointer(&probe->user, g_free);
-}
-
 static bool place_user(struct probe *probe, GError **error)
 {
-	struct guest_breakpoint *breakpoint;
-
 	if (probe->options.breakpoint == GUEST_BREAKPOINT_PATCH) {
 		g_set_error(
 			error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
@@ -227,16 +215,7 @@ static bool place_user(struct probe *probe, GError **error)
 			probe->spec.name);
 		return false;
 	}
-	if (!probe_user_find(probe, error))
-		return false;
-	for (size_t i = 0; (breakpoint = probe_user_breakpoint(probe->user, i)); i++) {
-		if (add_breakpoint(probe, breakpoint, GUEST_BREAKPOINT_PROCESSOR, error))
-			continue;
-		probe_user_keep(probe->user, i);
-		remove_user(probe);
-		return false;
-	}
-	return true;
+	return probe_user_place(probe, error);
 }
 
 /* ---- one breakpoint ---- */
@@ -274,7 +253,7 @@ void probe_unplace(struct probe *probe)
 	if (probe->traced)
 		remove_tracepoint(probe);
 	else if (probe->user)
-		remove_user(probe);
+		probe_user_remove(probe);
 	else
 		guest->debug->breakpoint_remove(guest, &probe->breakpoint);
 	if (probe->returns)

@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <vprof/probe.h>
 
+#include "guest/cgroup.h"
+#include "guest/elf_note.h"
 #include "guest/field_path.h"
 #include "guest/module.h"
 #include "guest/syscall_table.h"
@@ -60,6 +62,7 @@ struct probe_set {
 	struct guest_observer observer; /* first: the argument of `exited` */
 	struct probe_hub *hub;
 	GPtrArray *probes; /* of struct probe */
+	GSource *watch;    /* of processes that begin, while it records; NULL */
 	unsigned last_id;
 	bool recording;
 	struct ring **rings;                /* one for each vCPU once recorded; NULL */
@@ -142,10 +145,13 @@ struct probe *probe_returns_probe(const struct guest_breakpoint *breakpoint);
 /* Forgets all calls; while no vCPU records. */
 void probe_returns_reset(struct probe_returns *self);
 uint64_t probe_returns_forgotten(const struct probe_returns *self);
-/* On the vCPU's thread: with the stack pointer at the first instruction of a call, and where it returns. */
-void probe_returns_enter(struct probe_returns *self, uint64_t stack);
+/*
+ * On the vCPU's thread: with the stack pointer at the first instruction of a call, and where it returns. `space`: the
+ * address space that it is in; 0: the kernel's.
+ */
+void probe_returns_enter(struct probe_returns *self, uint64_t space, uint64_t stack);
 /* False when the entry was not seen. */
-bool probe_returns_leave(struct probe_returns *self, uint64_t stack, uint64_t *ns);
+bool probe_returns_leave(struct probe_returns *self, uint64_t space, uint64_t stack, uint64_t *ns);
 
 /*
  * Loads what is known of the kernel's code. False after an error; without an image, hub->text stays NULL.
@@ -177,17 +183,58 @@ bool probe_module_runs(const struct probe *probe, const struct guest_regs *regs)
 bool probe_module_is_there(const struct probe *probe);
 
 /*
- * probe_user.c: where a function of a program is in the processes that the options choose; sets probe->user, with
- * breakpoints that are the probe's to add and remove. Free with g_free. Errors: PROBE_ERROR.
+ * probe_user.c: breakpoints in the processes that have the program and that the options choose; sets probe->user, and
+ * probe->returns of a probe of returns, without breakpoints. Errors: PROBE_ERROR, GUEST_ERROR.
  */
-bool probe_user_find(struct probe *probe, GError **error);
-/* NULL behind the last. */
-struct guest_breakpoint *probe_user_breakpoint(struct probe_user *self, size_t i);
-/* Leaves out all but the first `n`. */
-void probe_user_keep(struct probe_user *self, size_t n);
+bool probe_user_place(struct probe *probe, GError **error);
+void probe_user_remove(struct probe *probe);
+size_t probe_user_processes(const struct probe_user *self); /* that it is in */
+/* Those that began later, and that found no breakpoint free; since probe_user_reset. */
+uint64_t probe_user_unplaced(const struct probe_user *self);
+void probe_user_reset(struct probe_user *self);
+/* Looks for processes that begin and end, now and from now on, until it is destroyed. NULL: no probe has programs. */
+GSource *probe_user_watch(struct probe_set *set);
 struct probe *probe_user_probe(const struct guest_breakpoint *breakpoint);
-/* Whether one of the processes is there. On the vCPU's thread; its task_cpu has an area afterwards. */
-bool probe_user_hits(const struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs);
+/* What the breakpoint is in the process that has hit it. */
+struct user_hit {
+	uint64_t mm;
+	bool enters, leaves; /* the first place of the program; one of the others */
+};
+/* Whether it is one of the probe's. On the vCPU's thread; its task_cpu has an area afterwards. */
+bool probe_user_hits(const struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                     struct user_hit *hit);
+
+/* probe_process.c: what is looked for. */
+#define USER_PLACES_MAX (1 + FUNCTION_RETURNS_MAX)
+struct user_program {
+	char *path;
+	uint64_t function;                /* offset in the file of what the places are counted from */
+	uint64_t places[USER_PLACES_MAX]; /* offsets in the file: of the entry, and of the returns */
+	size_t n_places;
+	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
+	size_t build_id_bytes;       /* 0: not known */
+	struct task_targets targets; /* none: all processes */
+	char *cgroup;                /* NULL: any */
+};
+/* From the options of the probe; starts as zero. Errors: PROBE_ERROR_SYNTAX. */
+bool user_program_init(struct user_program *program, const struct probe *probe, GError **error);
+void user_program_clear(struct user_program *program);
+/* Whether the task stands for a process that is chosen. `walk`: with the kernel's part. */
+bool user_program_wants(const struct user_program *program, const struct kernel_layout *kernel, struct page_walk *walk,
+                        const struct task *task);
+struct user_place {
+	uint64_t root, mm; /* root: of its page tables */
+	uint64_t base;     /* where byte 0 of the file would be, counted back from its code */
+};
+enum user_found {
+	USER_ABSENT,
+	USER_LATER,   /* it cannot be checked now */
+	USER_REFUSED, /* for the reason *why, a new string */
+	USER_HERE,
+};
+enum user_found user_program_find(const struct user_program *program, const struct kernel_layout *kernel,
+                                  struct page_walk *walk, const struct task *task, struct user_place *place,
+                                  char **why);
 /* probe_event.c: at one of these breakpoints. */
 void probe_event_in_program(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
                             const struct guest_gprs *gprs);

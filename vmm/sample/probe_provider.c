@@ -331,19 +331,31 @@ static bool function_parse(struct probe_spec *spec, const char *text, GError **e
 	return true;
 }
 
-/* PATH:FUNCTION[+OFFSET]; the path may have colons and plus signs, the function has none. */
-static bool user_parse(struct probe_spec *spec, const char *text, GError **error)
-{
-	const char *function = strrchr(text, ':'), *plus = function ? strchr(function, '+') : NULL;
-	const size_t length = plus ? (size_t)(plus - text) : strlen(text);
+static const struct probe_provider program_returns;
 
-	if (text[0] != '/' || !function || function[1] == '\0' || plus == function + 1 ||
-	    length >= sizeof(spec->symbol) || (plus && !probe_number(plus + 1, UINT16_MAX, &spec->offset)))
-		return probe_syntax_error(spec, text, error);
-	memcpy(spec->symbol, text, length);
-	g_snprintf(spec->name, sizeof(spec->name), "user:%s", spec->symbol);
+/* PATH:FUNCTION, PATH:FUNCTION+OFFSET or PATH:FUNCTION:return; the path may have colons, the function none. */
+static bool user_parse(struct probe_spec *spec, const char *given, GError **error)
+{
+	g_autofree char *text = g_strdup(given);
+	char *end = strrchr(text, ':');
+	const bool returns = end && strcmp(end, RETURN) == 0 && memchr(text, ':', (size_t)(end - text));
+
+	if (returns)
+		*end = '\0';
+	char *function = strrchr(text, ':'), *plus = function ? strrchr(function, '+') : NULL;
+	if (text[0] != '/' || !function || function[1] == '\0' || plus == function + 1 || (plus && returns) ||
+	    (plus && !probe_number(plus + 1, UINT16_MAX, &spec->offset)))
+		return probe_syntax_error(spec, given, error);
+	if (plus)
+		*plus = '\0';
+	if (strlen(text) >= sizeof(spec->symbol))
+		return probe_syntax_error(spec, given, error);
+	g_strlcpy(spec->symbol, text, sizeof(spec->symbol));
+	g_snprintf(spec->name, sizeof(spec->name), "user:%s%s", text, returns ? RETURN : "");
 	if (spec->offset != 0)
-		g_snprintf(spec->name, sizeof(spec->name), "user:%s+0x%" PRIx64, spec->symbol, spec->offset);
+		g_snprintf(spec->name, sizeof(spec->name), "user:%s+0x%" PRIx64, text, spec->offset);
+	if (returns)
+		spec->provider = &program_returns;
 	return true;
 }
 
@@ -533,6 +545,17 @@ static const struct probe_provider programs = {.name = "user",
                                                .arguments = function_arguments,
                                                .parse = user_parse,
                                                .hit = function_hit};
+static const struct probe_provider program_returns = {
+	.name = "user",
+	.syntax = "user:BINARY:FUNCTION:return",
+	.summary = "this function returns: the result, and the nanoseconds since it was entered",
+	.trigger = PROBE_BY_BREAKPOINT,
+	.programs = true,
+	.returns = true,
+	.needs = PROBES_OF_PROGRAMS,
+	.arguments = return_arguments,
+	.parse = user_parse,
+	.hit = return_hit};
 static const struct probe_provider tracepoints = {.name = "tracepoint",
                                                   .syntax = "tracepoint:SUBSYSTEM:EVENT",
                                                   .summary = "the guest's kernel passes a static trace point",
@@ -593,13 +616,8 @@ static const struct probe_provider recording = {.name = "recording",
                                                 .arguments = no_arguments,
                                                 .parse = recording_parse};
 
-const struct probe_provider *const probe_providers[] = {&profile,      &interval,
-                                                        &exits,        &io,
-                                                        &mmio,         &msr,
-                                                        &syscalls,     &syscall_returns,
-                                                        &functions,    &function_returns,
-                                                        &programs,     &tracepoints,
-                                                        &traced_calls, &traced_call_returns,
-                                                        &traced_all,   &traced_all_returns,
-                                                        &marker,       &recording,
-                                                        NULL};
+const struct probe_provider *const probe_providers[] = {
+	&profile,    &interval,           &exits,           &io,           &mmio,
+	&msr,        &syscalls,           &syscall_returns, &functions,    &function_returns,
+	&programs,   &program_returns,    &tracepoints,     &traced_calls, &traced_call_returns,
+	&traced_all, &traced_all_returns, &marker,          &recording,    NULL};

@@ -2,208 +2,351 @@
 /*
  * Functions of programs: user:BINARY:FUNCTION. A breakpoint of the processor is for an address, whichever process is
  * there, so a hit counts in the page tables of the processes that have the function at that address. These are looked
- * for once, when the probe is added.
+ * for when the probe is added, and while it records every LOOK_MS: a process that begins is found, one that ended gives
+ * its breakpoints back.
  */
 #include <string.h>
 
 #include "guest/cpu_area.h"
-#include "guest/elf_note.h"
 #include "guest/processor.h"
 #include "guest/task_list.h"
 #include "guest/vma.h"
 #include "sample/probe_priv.h"
 
-#define PROCESSES_MAX 64u
-#define FUNCTION_BYTES_MAX (64u << 10)
+#define PROCESSES_MAX 256u
+#define LOOK_MS 100u
 
+/* [M] main thread only, [I] immutable, [a] stored by the main thread, loaded by any. */
 struct user_site {
-	struct guest_breakpoint breakpoint; /* first: the argument of `hit` */
-	struct probe *probe;
+	struct guest_breakpoint breakpoint; /* first: the argument of `hit`; [I] while is_used */
+	struct probe *probe;                /* [I] */
+	bool is_used;                       /* [M] */
 };
 
+/* A slot that changes while a vCPU looks is of another process for it: root and mm have to fit. */
 struct user_process {
-	uint64_t root, mm; /* root: of its page tables */
-	size_t site;
+	_Atomic uint64_t root; /* [a] of its page tables; 0: a free slot */
+	_Atomic uint64_t mm;   /* [a] */
+	_Atomic uint64_t base; /* [a] where byte 0 of the file would be, counted back from its code */
 };
 
-/* [I] all of it. */
+/* What is known of the process with this mm. */
+struct looked {
+	struct vma_state state;
+	unsigned look;                /* the last that has seen it */
+	enum user_found found;        /* USER_LATER: look again */
+	struct user_process *process; /* NULL: the probe is not in it */
+	bool is_counted;              /* in `unplaced` */
+};
+
 struct probe_user {
-	struct user_site sites[GUEST_BREAKPOINT_ADDRESSES_MAX];
-	size_t n, n_processes;
-	struct user_process processes[PROCESSES_MAX];
-	uint64_t areas[GUEST_VCPUS_MAX]; /* the per-CPU area of each vCPU; 0: not known */
+	struct user_program program;                            /* [I] */
+	uint64_t areas[GUEST_VCPUS_MAX];                        /* [I] per-CPU area of each vCPU; 0: not known */
+	struct user_site sites[GUEST_BREAKPOINT_ADDRESSES_MAX]; /* [M] */
+	struct user_process processes[PROCESSES_MAX];           /* [a] */
+	GHashTable *looked;                                     /* [M] of struct looked, by mm */
+	unsigned look;                                          /* [M] their number */
+	uint64_t unplaced;                                      /* [M] processes that began later, without breakpoint */
 };
 
-static uint64_t process_root(const struct guest_tables *tables)
+/* ---- breakpoints ---- */
+
+static bool needs(const struct probe_user *self, const struct user_process *process, uint64_t address)
 {
-	return processor_of(tables->processor)->memory->process_root(tables);
+	for (size_t i = 0; atomic_load(&process->root) != 0 && i < self->program.n_places; i++)
+		if (atomic_load(&process->base) + self->program.places[i] == address)
+			return true;
+	return false;
 }
 
-/* ---- one process ---- */
-
-/* Where the byte of the file is that the function begins with. */
-struct search {
-	const struct vma_layout *layout;
-	struct page_walk *walk; /* the kernel's */
-	const char *path;
-	uint64_t offset, file, head, head_bytes; /* file: the one with that path; head: where its first byte is */
-	uint64_t other;                          /* a file with another path, which need not be read again */
-	struct vma found;                        /* end 0: none */
-};
-
-static bool has_path(struct search *search, const struct vma *vma)
+static bool is_needed(const struct probe_user *self, uint64_t address)
 {
-	char buffer[FILE_NAME_BYTES];
+	for (size_t i = 0; i < PROCESSES_MAX; i++)
+		if (needs(self, &self->processes[i], address))
+			return true;
+	return false;
+}
 
-	if (vma->file == 0 || vma->file == search->other)
-		return false;
-	if (vma->file == search->file)
-		return true;
-	if (g_strcmp0(vma_file_name(search->layout, search->walk, vma->file, buffer), search->path) != 0) {
-		search->other = vma->file;
-		return false;
+static void sites_prune(struct probe *probe)
+{
+	struct guest *guest = probe->set->hub->guest;
+
+	for (size_t i = 0; i < GUEST_BREAKPOINT_ADDRESSES_MAX; i++) {
+		struct user_site *site = &probe->user->sites[i];
+
+		if (!site->is_used || is_needed(probe->user, site->breakpoint.at.value))
+			continue;
+		guest->debug->breakpoint_remove(guest, &site->breakpoint);
+		site->is_used = false;
 	}
-	search->file = vma->file;
-	return true;
 }
 
-static bool search_take(const struct vma *vma, void *data)
+static struct user_site *site_find(struct probe_user *self, uint64_t address)
 {
-	struct search *search = data;
-
-	if (!has_path(search, vma))
-		return true;
-	if (vma->file_offset == 0) {
-		search->head = vma->start;
-		search->head_bytes = vma->end - vma->start;
-	}
-	if (vma->executable && search->offset - vma->file_offset < vma->end - vma->start)
-		search->found = *vma;
-	return search->found.end == 0;
+	for (size_t i = 0; i < GUEST_BREAKPOINT_ADDRESSES_MAX; i++)
+		if (self->sites[i].is_used && self->sites[i].breakpoint.at.value == address)
+			return &self->sites[i];
+	return NULL;
 }
 
-/* ---- all of them ---- */
-
-struct finding {
-	struct probe *probe;
-	const struct probe_program *wanted;
-	const struct kernel_layout *kernel;
-	char *path;
-	struct page_walk walk; /* by the kernel's own tables */
-	unsigned seen;
-	char *why; /* one that has the file mapped is left out */
-};
-
-static bool is_wanted(struct finding *finding, const struct task *task)
-{
-	const struct probe_program *wanted = finding->wanted;
-	const struct task_view view = {.layout = &finding->kernel->tasks, .walk = &finding->walk};
-	char buffer[CGROUP_PATH_BYTES];
-	struct cgroup cgroup;
-
-	if (task->mm == 0 || task->pid != task->tid ||
-	    (wanted->targets && !task_targets_match(wanted->targets, NULL, &view, task)))
-		return false;
-	return !wanted->cgroup ||
-	       (finding->kernel->has_cgroups && cgroup_read(&finding->kernel->cgroups, &finding->walk, task, &cgroup) &&
-	        g_strcmp0(cgroup_path(&finding->kernel->cgroups, &finding->walk, &cgroup, buffer), wanted->cgroup) ==
-	                0);
-}
-
-static bool is_another_build(const struct finding *finding, const struct search *search, struct page_walk *walk)
-{
-	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
-	const size_t n = search->head_bytes == 0
-	                         ? 0
-	                         : elf_build_id_read(walk, (gva_t){search->head}, search->head_bytes, build_id);
-	const size_t known = MIN(finding->wanted->build_id_bytes, sizeof(build_id));
-
-	return n > 0 && known > 0 && (n != known || memcmp(build_id, finding->wanted->build_id, n) != 0);
-}
-
-/* Why the probe cannot be in this process; NULL: it can. */
-static char *why_not(const struct finding *finding, const struct search *search, struct page_walk *walk, uint64_t start)
-{
-	const uint64_t distance = finding->probe->spec.offset;
-	const struct processor_code *of = processor_of(walk->tables.processor)->code;
-	const size_t n = distance + of->length_max;
-	g_autofree uint8_t *code = g_malloc0(n);
-	const char *why;
-
-	if (is_another_build(finding, search, walk))
-		return g_strdup("its file has another build-id than the copy here");
-	if (distance >= FUNCTION_BYTES_MAX || !page_walk_read(walk, (gva_t){start}, code, distance + 1))
-		return g_strdup("its code is not in the guest's memory now; try again once it has run");
-	why = of->why_no_boundary(code, n, distance);
-	return why ? g_strdup_printf("0x%" G_GINT64_MODIFIER "x %s", start + distance, why) : NULL;
-}
-
-/* The number of the breakpoint at that address; GUEST_BREAKPOINT_ADDRESSES_MAX: there are too many. */
-static size_t site_get(struct probe_user *self, struct probe *probe, uint64_t address)
+static struct user_site *site_free(struct probe_user *self)
 {
 	size_t i = 0;
 
-	while (i < self->n && self->sites[i].breakpoint.at.value != address)
+	while (i < GUEST_BREAKPOINT_ADDRESSES_MAX && self->sites[i].is_used)
 		i++;
-	if (i < self->n || i == GUEST_BREAKPOINT_ADDRESSES_MAX)
-		return i;
-	self->sites[self->n++] = (struct user_site){
-		.breakpoint = {.at = {address}, .what = probe->spec.name, .hit = probe_event_in_program},
+	return i < GUEST_BREAKPOINT_ADDRESSES_MAX ? &self->sites[i] : NULL;
+}
+
+static bool too_many(const struct probe *probe, GError **error)
+{
+	g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
+	            "cannot place %s: there are too many processes with %s; choose some by their pid, name or cgroup",
+	            probe->spec.name, probe->user->program.path);
+	return false;
+}
+
+static bool site_add(struct probe *probe, uint64_t address, GError **error)
+{
+	struct guest *guest = probe->set->hub->guest;
+	struct user_site *site = site_free(probe->user);
+
+	if (site_find(probe->user, address))
+		return true;
+	if (!site)
+		return too_many(probe, error);
+	*site = (struct user_site){
+		.breakpoint = {.at = {address},
+	                       .what = probe->spec.name,
+	                       .kind = GUEST_BREAKPOINT_PROCESSOR,
+	                       .hit = probe_event_in_program},
 		.probe = probe,
 	};
-	return i;
+	site->is_used = guest->debug->breakpoint_add(guest, &site->breakpoint, error);
+	return site->is_used;
 }
 
-static void process_take(struct finding *finding, const struct task *task)
+/* Whether adding breakpoints at these places may succeed. */
+static bool has_room(struct probe *probe, uint64_t base)
 {
-	struct probe_user *self = finding->probe->user;
-	const struct kernel_layout *kernel = finding->kernel;
-	struct search search = {.layout = &kernel->mappings,
-	                        .walk = &finding->walk,
-	                        .path = finding->path,
-	                        .offset = finding->wanted->file_offset};
+	struct guest *guest = probe->set->hub->guest;
+	const struct user_program *program = &probe->user->program;
+	size_t more = 0;
+
+	for (size_t i = 0; i < program->n_places; i++)
+		more += !site_find(probe->user, base + program->places[i]);
+	return more <= guest->debug->breakpoints_free(guest);
+}
+
+/* ---- processes ---- */
+
+/* Release: pairs with the acquire in find_process, which then has mm and base of this root. */
+static void process_set(struct user_process *process, const struct user_place *place)
+{
+	atomic_store_explicit(&process->root, 0, memory_order_release);
+	atomic_store_explicit(&process->mm, place->mm, memory_order_release);
+	atomic_store_explicit(&process->base, place->base, memory_order_release);
+	atomic_store_explicit(&process->root, place->root, memory_order_release);
+}
+
+static struct user_process *process_free(struct probe_user *self)
+{
+	size_t i = 0;
+
+	while (i < PROCESSES_MAX && atomic_load(&self->processes[i].root) != 0)
+		i++;
+	return i < PROCESSES_MAX ? &self->processes[i] : NULL;
+}
+
+static void process_leave(struct looked *looked)
+{
+	if (looked->process)
+		atomic_store(&looked->process->root, 0);
+	looked->process = NULL;
+}
+
+/* All breakpoints of a process, or none. */
+static bool process_enter(struct probe *probe, struct looked *looked, const struct user_place *place, GError **error)
+{
+	const struct user_program *program = &probe->user->program;
+
+	looked->process = process_free(probe->user);
+	if (!looked->process)
+		return too_many(probe, error);
+	process_set(looked->process, place);
+	for (size_t i = 0; i < program->n_places; i++) {
+		if (site_add(probe, place->base + program->places[i], error))
+			continue;
+		process_leave(looked);
+		sites_prune(probe);
+		return false;
+	}
+	return true;
+}
+
+/* ---- looks at all of them ---- */
+
+struct look {
+	struct probe *probe;
+	const struct kernel_layout *kernel;
+	struct page_walk *walk; /* by the kernel's own tables */
+	unsigned seen;
+	char *why;      /* one that has the file mapped is left out */
+	bool is_first;  /* all are placed or none */
+	GError **error; /* of the first */
+	bool failed;
+};
+
+static struct looked *looked_get(struct probe_user *self, uint64_t mm)
+{
+	struct looked *looked = g_hash_table_lookup(self->looked, &mm);
+
+	if (!looked) {
+		looked = g_new0(struct looked, 1);
+		g_hash_table_insert(self->looked, g_memdup2(&mm, sizeof(mm)), looked);
+	}
+	return looked;
+}
+
+static bool is_as_before(const struct looked *looked, const struct vma_state *state)
+{
+	return looked->look != 0 && looked->found != USER_LATER && memcmp(&looked->state, state, sizeof(*state)) == 0;
+}
+
+static bool is_placed(const struct looked *looked, const struct user_place *place)
+{
+	return looked->process && atomic_load(&looked->process->root) == place->root &&
+	       atomic_load(&looked->process->base) == place->base;
+}
+
+static void process_place(struct look *look, struct looked *looked, const struct user_place *place)
+{
+	struct probe *probe = look->probe;
+
+	if (is_placed(looked, place))
+		return;
+	process_leave(looked);
+	if (look->is_first) {
+		look->failed |= !process_enter(probe, looked, place, look->error);
+		return;
+	}
+	if (has_room(probe, place->base) && process_enter(probe, looked, place, NULL))
+		return;
+	/* Room may come. */
+	looked->found = USER_LATER;
+	probe->user->unplaced += !looked->is_counted;
+	looked->is_counted = true;
+}
+
+static void process_take(struct look *look, const struct task *task)
+{
+	struct probe_user *self = look->probe->user;
+	struct vma_state state;
+	struct user_place place;
+	g_autofree char *why = NULL;
+
+	if (look->failed || !user_program_wants(&self->program, look->kernel, look->walk, task) ||
+	    !vma_state_read(&look->kernel->mappings, look->walk, task->mm, &state))
+		return;
+	struct looked *looked = looked_get(self, task->mm);
+	const bool is_known = is_as_before(looked, &state) || looked->look == self->look;
+
+	look->seen += looked->look != self->look;
+	looked->look = self->look;
+	looked->state = state;
+	if (is_known)
+		return;
+	looked->found = user_program_find(&self->program, look->kernel, look->walk, task, &place, &why);
+	if (looked->found == USER_HERE)
+		process_place(look, looked, &place);
+	else
+		process_leave(looked);
+	if (why && !look->why)
+		look->why = g_strdup_printf("process %u: %s", task->pid, why);
+}
+
+static gboolean is_gone(gpointer mm G_GNUC_UNUSED, gpointer value, gpointer data)
+{
+	struct looked *looked = value;
+
+	if (looked->look == ((const struct probe_user *)data)->look)
+		return FALSE;
+	process_leave(looked);
+	return TRUE;
+}
+
+static void look_at(struct look *look, const struct task_list *list)
+{
+	struct probe_user *self = look->probe->user;
+
+	self->look++;
+	for (guint i = 0; i < list->tasks->len; i++)
+		process_take(look, &g_array_index(list->tasks, struct listed_task, i).task);
+	g_hash_table_foreach_remove(self->looked, is_gone, self);
+	sites_prune(look->probe);
+}
+
+static gboolean look_again(gpointer data)
+{
+	struct probe_set *set = data;
+	const struct kernel_layout *kernel = session_kernel(set->hub->session);
 	struct page_walk walk;
+	struct task_list list;
 
-	if (!is_wanted(finding, task))
-		return;
-	finding->seen++;
-	vma_each(&kernel->mappings, &finding->walk, task->mm, search_take, &search);
-	if (search.found.end == 0 || !task_walk_open(&kernel->tasks, &finding->walk, task, &walk))
-		return;
-	const uint64_t start = search.found.start + (search.offset - search.found.file_offset);
-	g_autofree char *why = why_not(finding, &search, &walk, start);
-	const size_t site = why ? 0 : site_get(self, finding->probe, start + finding->probe->spec.offset);
-	if (!why && (site == GUEST_BREAKPOINT_ADDRESSES_MAX || self->n_processes == PROCESSES_MAX))
-		why = g_strdup("there are too many of them; choose some by their pid, name or cgroup");
-	if (!why)
-		self->processes[self->n_processes++] =
-			(struct user_process){process_root(&walk.tables), task->mm, site};
-	else if (!finding->why)
-		finding->why = g_strdup_printf("process %u: %s", task->pid, why);
+	if (!session_kernel_walk(set->hub->session, &walk))
+		return G_SOURCE_CONTINUE;
+	task_list_read(&kernel->list, &kernel->tasks, &walk, &list);
+	for (guint i = 0; i < set->probes->len; i++) {
+		struct look look = {.probe = g_ptr_array_index(set->probes, i), .kernel = kernel, .walk = &walk};
+
+		if (look.probe->user)
+			look_at(&look, &list);
+		g_free(look.why);
+	}
+	task_list_clear(&list);
+	return G_SOURCE_CONTINUE;
 }
 
-static bool can_find(struct finding *finding, const struct session *session, GError **error)
+GSource *probe_user_watch(struct probe_set *set)
 {
-	const struct kernel_layout *kernel = finding->kernel;
+	bool any = false;
+
+	for (guint i = 0; i < set->probes->len; i++)
+		any |= ((const struct probe *)g_ptr_array_index(set->probes, i))->user != NULL;
+	if (!any)
+		return NULL;
+	GSource *source = g_timeout_source_new(LOOK_MS);
+
+	look_again(set);
+	g_source_set_callback(source, look_again, set, NULL);
+	g_source_set_static_name(source, "processes of probes");
+	g_source_attach(source, NULL);
+	return source;
+}
+
+/* ---- the first look ---- */
+
+static bool can_look(const struct probe *probe, const struct kernel_layout *kernel, struct page_walk *walk,
+                     GError **error)
+{
 	const char *why = NULL;
 
 	if (!kernel->has_list || !kernel->has_mappings || !kernel->has_areas)
 		why = kernel->tasks_why      ? kernel->tasks_why
 		      : kernel->mappings_why ? kernel->mappings_why
 		                             : "its kernel does not say where they are";
-	else if (!session_kernel_walk(session, &finding->walk))
+	else if (!session_kernel_walk(probe->set->hub->session, walk))
 		why = "no vCPU's page tables lead to its kernel (yet); try again once it has booted";
 	if (why)
 		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
-		            "cannot place %s: the guest's processes cannot be read: %s", finding->probe->spec.name,
-		            why);
+		            "cannot place %s: the guest's processes cannot be read: %s", probe->spec.name, why);
 	return !why;
 }
 
-static void areas_fill(struct finding *finding, uint64_t areas[GUEST_VCPUS_MAX])
+static void areas_fill(const struct kernel_layout *kernel, struct page_walk *walk, uint64_t areas[GUEST_VCPUS_MAX])
 {
 	struct cpu_area all[GUEST_VCPUS_MAX];
-	const size_t n = cpu_areas_read(&finding->kernel->areas, &finding->walk, all, GUEST_VCPUS_MAX);
+	const size_t n = cpu_areas_read(&kernel->areas, walk, all, GUEST_VCPUS_MAX);
 
 	/* A vCPU has its number as its APIC ID. */
 	for (size_t i = 0; i < n; i++)
@@ -211,108 +354,154 @@ static void areas_fill(struct finding *finding, uint64_t areas[GUEST_VCPUS_MAX])
 			areas[all[i].apic_id] = all[i].area;
 }
 
-static void processes_take(struct finding *finding)
+/* Of probes that wait for a process. */
+static size_t count_waiting(const struct probe_hub *hub)
 {
-	struct task_list list;
+	size_t n = 0;
 
-	task_list_read(&finding->kernel->list, &finding->kernel->tasks, &finding->walk, &list);
-	for (guint i = 0; i < list.tasks->len; i++)
-		process_take(finding, &g_array_index(list.tasks, struct listed_task, i).task);
-	task_list_clear(&list);
+	for (guint i = 0; i < hub->sets->len; i++) {
+		const struct probe_set *set = g_ptr_array_index(hub->sets, i);
+
+		for (guint j = 0; j < set->probes->len; j++) {
+			const struct probe *probe = g_ptr_array_index(set->probes, j);
+
+			if (probe->user && probe_user_processes(probe->user) == 0)
+				n += probe->user->program.n_places;
+		}
+	}
+	return n;
 }
 
-static bool is_found(const struct finding *finding, GError **error)
+/* A probe in no process waits for one, if there will be breakpoints for it. */
+static bool may_wait(const struct probe *probe, const struct look *look, GError **error)
 {
-	const struct probe *probe = finding->probe;
+	struct guest *guest = probe->set->hub->guest;
+	const size_t left = guest->debug->breakpoints_free(guest), waiting = count_waiting(probe->set->hub);
 
-	if (probe->user->n > 0)
+	if (probe_user_processes(probe->user) > 0)
 		return true;
-	if (finding->why)
+	if (look->why) {
 		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED, "cannot place %s: %s", probe->spec.name,
-		            finding->why);
-	else
-		g_set_error(
-			error, PROBE_ERROR, PROBE_ERROR_UNKNOWN,
-			"cannot place %s: of %u processes that it may be in, none has code of %s mapped at 0x%" G_GINT64_MODIFIER
-			"x of the file now; a probe is for the processes that there are when it is added",
-			probe->spec.name, finding->seen, finding->path, finding->wanted->file_offset);
+		            look->why);
+		return false;
+	}
+	if (waiting <= left)
+		return true;
+	g_set_error(
+		error, GUEST_ERROR, GUEST_ERROR_TAKEN,
+		"cannot place %s: no process has the program yet, and when one has, the probe takes %zu breakpoints of the processor: %zu are free, and other probes that wait take %zu",
+		probe->spec.name, probe->user->program.n_places, left, waiting - probe->user->program.n_places);
 	return false;
 }
 
-bool probe_user_find(struct probe *probe, GError **error)
+static bool look_first(struct probe *probe, GError **error)
 {
-	struct session *session = probe->set->hub->session;
-	const char *separator = strrchr(probe->spec.symbol, ':');
-	struct finding finding = {.probe = probe, .wanted = probe->options.program, .kernel = session_kernel(session)};
-	bool found;
+	struct page_walk walk;
+	struct task_list list;
+	struct look look = {.probe = probe,
+	                    .kernel = session_kernel(probe->set->hub->session),
+	                    .walk = &walk,
+	                    .is_first = true,
+	                    .error = error};
 
-	if (!finding.wanted) {
-		g_set_error(
-			error, PROBE_ERROR, PROBE_ERROR_SYNTAX,
-			"cannot place %s: the engine does not read the guest's programs; give \"file-offset\", as `vprof trace` does",
-			probe->spec.name);
+	if (!can_look(probe, look.kernel, &walk, error))
 		return false;
-	}
-	if (!can_find(&finding, session, error))
-		return false;
-	finding.path = g_strndup(probe->spec.symbol, (gsize)(separator - probe->spec.symbol));
+	areas_fill(look.kernel, &walk, probe->user->areas);
+	task_list_read(&look.kernel->list, &look.kernel->tasks, &walk, &list);
+	look_at(&look, &list);
+	task_list_clear(&list);
+	const bool done = !look.failed && may_wait(probe, &look, error);
+	g_free(look.why);
+	return done;
+}
+
+bool probe_user_place(struct probe *probe, GError **error)
+{
 	probe->user = g_new0(struct probe_user, 1);
-	areas_fill(&finding, probe->user->areas);
-	processes_take(&finding);
-	found = is_found(&finding, error);
-	g_free(finding.path);
-	g_free(finding.why);
-	if (!found)
-		g_clear_pointer(&probe->user, g_free);
-	return found;
+	probe->user->looked = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+	if (probe->spec.provider->returns)
+		probe->returns = probe_returns_new(probe, &(struct function_returns){.n = 0});
+	if (user_program_init(&probe->user->program, probe, error) && look_first(probe, error))
+		return true;
+	probe_user_remove(probe);
+	return false;
 }
 
-struct guest_breakpoint *probe_user_breakpoint(struct probe_user *self, size_t i)
+void probe_user_remove(struct probe *probe)
 {
-	return i < self->n ? &self->sites[i].breakpoint : NULL;
+	for (size_t i = 0; i < PROCESSES_MAX; i++)
+		atomic_store(&probe->user->processes[i].root, 0);
+	sites_prune(probe);
+	g_hash_table_unref(probe->user->looked);
+	user_program_clear(&probe->user->program);
+	g_clear_pointer(&probe->user, g_free);
+	g_clear_pointer(&probe->returns, g_free);
 }
 
-void probe_user_keep(struct probe_user *self, size_t n)
+size_t probe_user_processes(const struct probe_user *self)
 {
-	self->n = n;
+	size_t n = 0;
+
+	for (size_t i = 0; i < PROCESSES_MAX; i++)
+		n += atomic_load(&self->processes[i].root) != 0;
+	return n;
 }
+
+uint64_t probe_user_unplaced(const struct probe_user *self)
+{
+	return self->unplaced;
+}
+
+void probe_user_reset(struct probe_user *self)
+{
+	self->unplaced = 0;
+}
+
+/* ---- hits ---- */
 
 struct probe *probe_user_probe(const struct guest_breakpoint *breakpoint)
 {
 	return ((const struct user_site *)breakpoint)->probe;
 }
 
-/* ---- hits ---- */
-
-static const struct user_process *find_process(const struct probe_user *self, size_t site,
-                                               const struct guest_regs *regs)
+/* What this address is in the process with these tables. */
+static bool find_process(const struct probe_user *self, uint64_t root, uint64_t address, struct user_hit *hit)
 {
-	const struct guest_tables tables = guest_regs_tables(regs);
-	const uint64_t root = process_root(&tables);
+	*hit = (struct user_hit){.mm = 0};
+	for (size_t i = 0; i < PROCESSES_MAX && hit->mm == 0; i++) {
+		const struct user_process *process = &self->processes[i];
 
-	for (size_t i = 0; i < self->n_processes; i++)
-		if (self->processes[i].site == site && self->processes[i].root == root)
-			return &self->processes[i];
-	return NULL;
+		if (atomic_load_explicit(&process->root, memory_order_acquire) != root)
+			continue;
+		const uint64_t offset = address - atomic_load_explicit(&process->base, memory_order_acquire);
+		for (size_t j = 0; j < self->program.n_places; j++) {
+			hit->enters |= j == 0 && self->program.places[j] == offset;
+			hit->leaves |= j > 0 && self->program.places[j] == offset;
+		}
+		if (hit->enters || hit->leaves)
+			hit->mm = atomic_load_explicit(&process->mm, memory_order_acquire);
+	}
+	return hit->mm != 0;
 }
 
-bool probe_user_hits(const struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs)
+bool probe_user_hits(const struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                     struct user_hit *hit)
 {
 	const struct user_site *site = (const struct user_site *)breakpoint;
 	const struct probe *probe = site->probe;
 	const struct probe_user *self = probe->user;
+	const struct guest_tables tables = guest_regs_tables(regs);
+	const uint64_t root = processor_of(tables.processor)->memory->process_root(&tables);
 	struct task_cpu *cpu = &probe->set->vcpus[vcpu].cpu;
-	const struct user_process *process =
-		guest_regs_user(regs) ? find_process(self, (size_t)(site - self->sites), regs) : NULL;
 	struct page_walk walk;
 	struct task task;
 
-	if (!process || !probe->set->kernel)
+	if (!guest_regs_user(regs) || !probe->set->kernel || !find_process(self, root, site->breakpoint.at.value, hit))
 		return false;
 	/* It may not have been seen in the kernel. */
 	if (cpu->area == 0)
 		cpu->area = self->areas[vcpu];
 	/* A later process may have got the tables of one that has ended. */
 	return task_read(&probe->set->kernel->tasks, cpu, probe->set->hub->guest, regs, &walk, &task) &&
-	       task.mm == process->mm;
+	       task.mm == hit->mm;
 }

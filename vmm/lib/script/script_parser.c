@@ -547,28 +547,31 @@ static bool parse_block(struct parser *parser, struct node **first)
 
 /* ---- clauses ---- */
 
-/* bpftrace's names for what engines call otherwise, long and short. */
+/* bpftrace's names for what engines call otherwise, long and short, and what those have at the end. */
 static const struct {
-	const char *given, *shown, *own;
+	const char *given, *shown, *own, *end;
 } aliases[] = {
-	{"kprobe", "kprobe", "function"},
-	{"k", "kprobe", "function"},
-	{"kfunc", "kfunc", "function"},
-	{"fentry", "fentry", "function"},
-	{"kretprobe", "kretprobe", "return"},
-	{"kr", "kretprobe", "return"},
-	{"uprobe", "uprobe", "user"},
-	{"u", "uprobe", "user"},
-	{"t", NULL, "tracepoint"},
-	{"p", NULL, "profile"},
-	{"i", NULL, "interval"},
+	{"kprobe", "kprobe", "function", ""},
+	{"k", "kprobe", "function", ""},
+	{"kfunc", "kfunc", "function", ""},
+	{"fentry", "fentry", "function", ""},
+	{"kretprobe", "kretprobe", "return", ""},
+	{"kr", "kretprobe", "return", ""},
+	{"uprobe", "uprobe", "user", ""},
+	{"u", "uprobe", "user", ""},
+	{"uretprobe", "uretprobe", "user", ":return"},
+	{"ur", "uretprobe", "user", ":return"},
+	{"t", NULL, "tracepoint", ""},
+	{"p", NULL, "profile", ""},
+	{"i", NULL, "interval", ""},
 };
 
-static char *own_name(const char *text, size_t n, char **provider)
+static char *own_name(const char *text, size_t n, char **provider, const char **end)
 {
 	g_autofree char *given = g_strndup(text, n);
 
 	*provider = NULL;
+	*end = "";
 	if (strcmp(given, "BEGIN") == 0 || strcmp(given, "begin") == 0 || strcmp(given, "END") == 0 ||
 	    strcmp(given, "end") == 0) {
 		*provider = g_ascii_strup(given, -1);
@@ -580,7 +583,8 @@ static char *own_name(const char *text, size_t n, char **provider)
 		if (strncmp(given, aliases[i].given, length) != 0 || given[length] != ':')
 			continue;
 		*provider = g_strdup(aliases[i].shown);
-		return g_strconcat(aliases[i].own, given + length, NULL);
+		*end = aliases[i].end;
+		return g_strconcat(aliases[i].own, given + length, aliases[i].end, NULL);
 	}
 	if (g_str_has_prefix(given, "syscalls:") || g_str_has_prefix(given, "raw_syscalls:"))
 		return g_strconcat("tracepoint:", given, NULL);
@@ -590,14 +594,17 @@ static char *own_name(const char *text, size_t n, char **provider)
 /* Up to a blank, a comma, the predicate or the statements. The lexer is at its first character. */
 static bool parse_probe(struct parser *parser, struct script *script, struct clause *clause)
 {
-	static const char *const elsewhere[] = {"uretprobe:", "ur:",    "usdt:",          "software:",   "hardware:",
-	                                        "kretfunc:",  "fexit:", "rawtracepoint:", "watchpoint:", "iter:"};
+	static const char *const elsewhere[] = {
+		"usdt:", "software:", "hardware:", "kretfunc:", "fexit:", "rawtracepoint:", "watchpoint:", "iter:"};
+	static const char *const of_paths[] = {"uprobe:", "u:", "uretprobe:", "ur:", "user:"};
 	struct lexer *lexer = &parser->lexer;
 	const char *text = parser->token.at;
-	const bool has_path =
-		g_str_has_prefix(text, "uprobe:") || g_str_has_prefix(text, "user:") || g_str_has_prefix(text, "u:");
-	const size_t n = strcspn(text, has_path ? " \t\r\n,{}" : " \t\r\n,/{}");
 	struct written written;
+	bool has_path = false;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(of_paths); i++)
+		has_path |= g_str_has_prefix(text, of_paths[i]);
+	const size_t n = strcspn(text, has_path ? " \t\r\n,{}" : " \t\r\n,/{}");
 
 	for (size_t i = 0; i < G_N_ELEMENTS(elsewhere); i++) {
 		if (!g_str_has_prefix(text, elsewhere[i]))
@@ -614,7 +621,7 @@ static bool parse_probe(struct parser *parser, struct script *script, struct cla
 	lexer->at = text;
 	lexer->line = parser->token.line;
 	lexer->column = parser->token.column;
-	written.name = own_name(text, n, &written.provider);
+	written.name = own_name(text, n, &written.provider, &written.end);
 	g_array_append_val(clause->probes, written);
 	if (!g_ptr_array_find_with_equal_func(script->probes, written.name, g_str_equal, NULL))
 		g_ptr_array_add(script->probes, written.name);

@@ -62,8 +62,9 @@ struct node {
 void node_free(struct node *node); /* and those behind it */
 
 struct written {
-	char *name;     /* for the engine */
-	char *provider; /* as bpftrace has it, where that is another; NULL */
+	char *name;      /* for the engine */
+	char *provider;  /* as bpftrace has it, where that is another; NULL */
+	const char *end; /* of the name, which bpftrace does not have; static */
 };
 
 struct clause {

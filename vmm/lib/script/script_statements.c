@@ -269,10 +269,11 @@ static char *shown_name(const struct clause *clause, const struct script_probe *
 		const struct written *written = &g_array_index(clause->probes, struct written, i);
 		const char *what = strchr(probe->name, ':');
 
-		if (g_strv_contains(probe->written, written->name) && written->provider)
-			return strchr(written->name, ':') && what && !g_str_has_prefix(written->name, "recording:")
-			               ? g_strconcat(written->provider, what, NULL)
-			               : g_strdup(written->provider);
+		if (!g_strv_contains(probe->written, written->name) || !written->provider)
+			continue;
+		if (!what || g_str_has_prefix(written->name, "recording:"))
+			return g_strdup(written->provider);
+		return g_strdup_printf("%s%.*s", written->provider, (int)(strlen(what) - strlen(written->end)), what);
 	}
 	return g_strdup(probe->name);
 }

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/trace_program.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/engine_find.h"
+#include "lib/code/function_returns.h"
+#include "lib/symbol/symtab.h"
+#include "trace/probe_names.h"
+#include "trace/trace_filter.h"
+#include "ui/text.h"
+
+struct user_symbols *trace_program_copies(struct client *client, const char *symfs)
+{
+	json_t *guest = engine_ask(client, "query-guest", NULL, NULL);
+	const struct user_symbol_sources sources = {.initrd = member_text(guest, "initrd"), .symfs = symfs};
+	struct user_symbols *copies = user_symbols_new(&sources);
+
+	json_decref(guest);
+	return copies;
+}
+
+/* ---- a copy ---- */
+
+struct program_copy {
+	char *path;
+	struct image *image;
+	struct symtab *symtab; /* NULL: it has no symbols */
+};
+
+static void copy_clear(struct program_copy *copy)
+{
+	symtab_free(copy->symtab);
+	image_free(copy->image);
+	g_free(copy->path);
+}
+
+/* `copy` has the path. */
+static bool copy_open(struct program_copy *copy, struct user_symbols *copies, const char *what, GError **error)
+{
+	copy->image = user_symbols_open(copies, copy->path, NULL, 0);
+	if (!copy->image) {
+		g_set_error(
+			error, TRACE_ERROR, TRACE_ERROR_PROBE,
+			"cannot find %s in %s: there is no copy of that file; name a folder with the guest's programs by --symfs, or give the offset of the function in the file, as user:%s:0x1234",
+			what, copy->path, copy->path);
+		return false;
+	}
+	copy->symtab = symtab_load(copy->image, NULL);
+	return true;
+}
+
+static bool file_offset_of(const struct program_copy *copy, uint64_t address, uint64_t *offset)
+{
+	size_t n;
+	const struct image_segment *segments = image_segments(copy->image, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (address - segments[i].gva >= segments[i].file_bytes)
+			continue;
+		*offset = segments[i].file_offset + (address - segments[i].gva);
+		return true;
+	}
+	return false;
+}
+
+static json_t *offset_json(uint64_t offset)
+{
+	return json_sprintf("0x%" PRIx64, offset);
+}
+
+/* ---- where a function returns ---- */
+
+static const struct symbol *find_symbol(void *data, uint64_t address)
+{
+	return symtab_find(((const struct program_copy *)data)->symtab, address);
+}
+
+static bool read_code(void *data, uint64_t from, uint8_t *code, size_t n)
+{
+	size_t there;
+	const uint8_t *bytes = image_at(((const struct program_copy *)data)->image, from, &there);
+
+	if (!bytes || there < n)
+		return false;
+	memcpy(code, bytes, n);
+	return true;
+}
+
+static bool fill_returns(struct program_copy *copy, const struct symbol *function, json_t *arguments, GError **error)
+{
+	const struct function_code code = {.find = find_symbol, .read = read_code, .data = copy};
+	const struct processor_code *of = code_of(image_arch(copy->image));
+	struct function_returns returns;
+	g_autofree char *why = function_returns_find(of, function->address, &code, &returns);
+	json_t *list;
+	uint64_t offset;
+
+	if (why) {
+		g_set_error(
+			error, TRACE_ERROR, TRACE_ERROR_PROBE,
+			"cannot tell where %s of %s returns: the function %s; probe what it calls, or what calls it",
+			function->name, copy->path, why);
+		return false;
+	}
+	list = json_array();
+	for (size_t i = 0; i < returns.n; i++)
+		if (file_offset_of(copy, returns.at[i], &offset))
+			json_array_append_new(list, offset_json(offset));
+	json_object_set_new(arguments, "returns", list);
+	return true;
+}
+
+/* ---- a function ---- */
+
+struct program_function {
+	char *name; /* without an offset */
+	bool returns;
+};
+
+/* False when it is not written so: the engine says how it is. */
+static bool parse(const char *probe, struct program_copy *copy, struct program_function *function)
+{
+	const char *what = probe_name_program(probe), *end;
+
+	function->name = probe_name_function(probe);
+	if (!function->name)
+		return false;
+	function->returns = probe_name_returns(probe);
+	end = what + strlen(what) - (function->returns ? strlen(PROBE_NAME_RETURN) : 0);
+	copy->path = g_strndup(what, (gsize)(g_strrstr_len(what, end - what, ":") - what));
+	return true;
+}
+
+static bool fill_function(struct program_copy *copy, const struct program_function *function, json_t *arguments,
+                          GError **error)
+{
+	const struct symbol *symbol = copy->symtab ? symtab_find_name(copy->symtab, function->name) : NULL;
+	g_autofree char *build_id = image_build_id_text(copy->image);
+	uint64_t offset;
+
+	if (!symbol || !file_offset_of(copy, symbol->address, &offset)) {
+		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE,
+		            "%s has no function \"%s\" among its symbols; it may have been inlined, or stripped",
+		            copy->path, function->name);
+		return false;
+	}
+	if (build_id)
+		json_object_set_new(arguments, "build-id", json_string(build_id));
+	json_object_set_new(arguments, "file-offset", offset_json(offset));
+	return !function->returns || fill_returns(copy, symbol, arguments, error);
+}
+
+/* Where it begins in the file, which has no name for it. */
+static bool fill_number(const struct program_function *function, json_t *arguments, GError **error)
+{
+	const bool is_hex = g_str_has_prefix(function->name, "0x");
+	guint64 offset;
+
+	if (function->returns) {
+		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE,
+		            "where the function at %s returns is not known: give its name", function->name);
+		return false;
+	}
+	if (!g_ascii_string_to_unsigned(function->name + (is_hex ? 2 : 0), is_hex ? 16 : 10, 0, G_MAXINT64, &offset,
+	                                NULL)) {
+		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE,
+		            "\"%s\" is neither a function nor its offset in the file", function->name);
+		return false;
+	}
+	json_object_set_new(arguments, "file-offset", offset_json(offset));
+	return true;
+}
+
+bool trace_program_fill(struct user_symbols *copies, const char *probe, json_t *arguments, GError **error)
+{
+	struct program_copy copy = {NULL};
+	struct program_function function;
+	bool done;
+
+	if (!parse(probe, &copy, &function))
+		return true;
+	if (g_ascii_isdigit(function.name[0]))
+		done = fill_number(&function, arguments, error);
+	else
+		done = copy_open(&copy, copies, function.name, error) &&
+		       fill_function(&copy, &function, arguments, error);
+	copy_clear(&copy);
+	g_free(function.name);
+	return done;
+}
+
+/* ---- all that match ---- */
+
+static void list_functions(const struct program_copy *copy, const struct program_function *function, json_t *names)
+{
+	size_t n = 0;
+	const struct symbol *symbols = copy->symtab ? symtab_symbols(copy->symtab, &n) : NULL;
+	uint64_t offset;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name = symbols[i].name;
+
+		/* A name may stand for several functions; the first is the one that is found. */
+		if (!strchr("tTwW", symbols[i].type) || fnmatch(function->name, name, 0) != 0 ||
+		    symtab_find_name(copy->symtab, name) != &symbols[i] || strpbrk(name, ":+") ||
+		    !file_offset_of(copy, symbols[i].address, &offset))
+			continue;
+		g_autofree char *probe = g_strconcat(PROBE_NAME_PROGRAM, copy->path, ":", name,
+		                                     function->returns ? PROBE_NAME_RETURN : "", NULL);
+		json_array_append_new(names, text_json(probe));
+	}
+}
+
+bool trace_program_list(struct user_symbols *copies, const char *pattern, json_t *names, GError **error)
+{
+	struct program_copy copy = {NULL};
+	struct program_function function;
+	bool done;
+
+	if (!parse(pattern, &copy, &function)) {
+		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE,
+		            "\"%s\" names no program; it is written " PROBE_NAME_PROGRAM "BINARY:PATTERN", pattern);
+		return false;
+	}
+	done = copy_open(&copy, copies, function.name, error);
+	if (done)
+		list_functions(&copy, &function, names);
+	copy_clear(&copy);
+	g_free(function.name);
+	return done;
+}

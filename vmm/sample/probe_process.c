@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where a process of the guest has a function of a program, for probes of programs. On the main thread. */
+#include <string.h>
+
+#include "guest/elf_note.h"
+#include "guest/processor.h"
+#include "guest/vma.h"
+#include "sample/probe_priv.h"
+
+#define FUNCTION_BYTES_MAX (64u << 10)
+#define CODE_BYTES_MAX 16u /* of an instruction */
+
+/* ---- what is looked for ---- */
+
+bool user_program_init(struct user_program *program, const struct probe *probe, GError **error)
+{
+	const struct probe_program *wanted = probe->options.program;
+	const char *name = probe->spec.name, *separator = strrchr(probe->spec.symbol, ':');
+
+	if (!wanted) {
+		g_set_error(
+			error, PROBE_ERROR, PROBE_ERROR_SYNTAX,
+			"cannot place %s: the engine does not read the guest's programs; give \"file-offset\", as `vprof trace` does",
+			name);
+		return false;
+	}
+	if (probe->spec.provider->returns && wanted->n_returns == 0) {
+		g_set_error(
+			error, PROBE_ERROR, PROBE_ERROR_SYNTAX,
+			"cannot place %s: where the function returns is not known; give \"returns\", as `vprof trace` does",
+			name);
+		return false;
+	}
+	program->path = g_strndup(probe->spec.symbol, (gsize)(separator - probe->spec.symbol));
+	program->function = wanted->file_offset;
+	program->places[program->n_places++] = wanted->file_offset + probe->spec.offset;
+	if (probe->spec.provider->returns)
+		for (size_t i = 0; i < wanted->n_returns; i++)
+			program->places[program->n_places++] = wanted->returns[i];
+	program->build_id_bytes = MIN(wanted->build_id_bytes, sizeof(program->build_id));
+	memcpy(program->build_id, wanted->build_id, program->build_id_bytes);
+	if (wanted->targets)
+		program->targets = *wanted->targets;
+	program->cgroup = g_strdup(wanted->cgroup);
+	return true;
+}
+
+void user_program_clear(struct user_program *program)
+{
+	g_free(program->path);
+	g_free(program->cgroup);
+}
+
+bool user_program_wants(const struct user_program *program, const struct kernel_layout *kernel, struct page_walk *walk,
+                        const struct task *task)
+{
+	const struct task_view view = {.layout = &kernel->tasks, .walk = walk};
+	char buffer[CGROUP_PATH_BYTES];
+	struct cgroup cgroup;
+
+	if (task->mm == 0 || task->pid != task->tid ||
+	    (program->targets.n > 0 && !task_targets_match(&program->targets, NULL, &view, task)))
+		return false;
+	return !program->cgroup ||
+	       (kernel->has_cgroups && cgroup_read(&kernel->cgroups, walk, task, &cgroup) &&
+	        g_strcmp0(cgroup_path(&kernel->cgroups, walk, &cgroup, buffer), program->cgroup) == 0);
+}
+
+/* ---- where it is ---- */
+
+/* Where the byte of the file is that the function begins with. */
+struct search {
+	const struct vma_layout *layout;
+	struct page_walk *walk; /* the kernel's */
+	const char *path;
+	uint64_t offset, file, head, head_bytes; /* file: the one with that path; head: where its first byte is */
+	uint64_t other;                          /* a file with another path, which need not be read again */
+	struct vma found;                        /* end 0: none */
+};
+
+static bool has_path(struct search *search, const struct vma *vma)
+{
+	char buffer[FILE_NAME_BYTES];
+
+	if (vma->file == 0 || vma->file == search->other)
+		return false;
+	if (vma->file == search->file)
+		return true;
+	if (g_strcmp0(vma_file_name(search->layout, search->walk, vma->file, buffer), search->path) != 0) {
+		search->other = vma->file;
+		return false;
+	}
+	search->file = vma->file;
+	return true;
+}
+
+static bool search_take(const struct vma *vma, void *data)
+{
+	struct search *search = data;
+
+	if (!has_path(search, vma))
+		return true;
+	if (vma->file_offset == 0) {
+		search->head = vma->start;
+		search->head_bytes = vma->end - vma->start;
+	}
+	if (vma->executable && search->offset - vma->file_offset < vma->end - vma->start)
+		search->found = *vma;
+	return search->found.end == 0;
+}
+
+static bool is_another_build(const struct user_program *program, const struct search *search, struct page_walk *walk)
+{
+	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
+	const size_t n = search->head_bytes == 0
+	                         ? 0
+	                         : elf_build_id_read(walk, (gva_t){search->head}, search->head_bytes, build_id);
+	const size_t known = program->build_id_bytes;
+
+	return n > 0 && known > 0 && (n != known || memcmp(build_id, program->build_id, n) != 0);
+}
+
+static bool is_in(const struct vma *vma, uint64_t offset)
+{
+	return offset - vma->file_offset < vma->end - vma->start;
+}
+
+/* A build-id may be missing: is there what the copy has? Code that is not in memory is not asked. */
+static bool may_return(const struct user_program *program, struct page_walk *walk, uint64_t base)
+{
+	const struct processor_code *of = processor_of(walk->tables.processor)->code;
+	uint8_t code[CODE_BYTES_MAX];
+	uint64_t target;
+
+	for (size_t i = 1; i < program->n_places; i++)
+		if (page_walk_read(walk, (gva_t){base + program->places[i]}, code, of->length_max) &&
+		    of->flow(code, of->length_max, base + program->places[i], &target) == FLOW_ON)
+			return false;
+	return true;
+}
+
+/* Of a place behind the function's begin, which users may have counted wrong. */
+static enum user_found check_boundary(const struct user_program *program, struct page_walk *walk, uint64_t base,
+                                      char **why)
+{
+	const struct processor_code *of = processor_of(walk->tables.processor)->code;
+	const uint64_t distance = program->places[0] - program->function;
+	const size_t n = distance + of->length_max;
+
+	if (distance == 0)
+		return USER_HERE;
+	if (distance >= FUNCTION_BYTES_MAX) {
+		*why = g_strdup("that is too far behind the function's begin");
+		return USER_REFUSED;
+	}
+	g_autofree uint8_t *code = g_malloc0(n);
+	if (!page_walk_read(walk, (gva_t){base + program->function}, code, distance + 1))
+		return USER_LATER;
+	const char *not = of->why_no_boundary(code, n, distance);
+	if (not )
+		*why = g_strdup_printf("0x%" G_GINT64_MODIFIER "x %s", base + program->places[0], not );
+	return not ? USER_REFUSED : USER_HERE;
+}
+
+enum user_found user_program_find(const struct user_program *program, const struct kernel_layout *kernel,
+                                  struct page_walk *kernel_walk, const struct task *task, struct user_place *place,
+                                  char **why)
+{
+	struct search search = {
+		.layout = &kernel->mappings, .walk = kernel_walk, .path = program->path, .offset = program->function};
+	struct page_walk walk;
+
+	vma_each(&kernel->mappings, kernel_walk, task->mm, search_take, &search);
+	if (search.found.end == 0 || !task_walk_open(&kernel->tasks, kernel_walk, task, &walk))
+		return USER_ABSENT;
+	place->root = processor_of(walk.tables.processor)->memory->process_root(&walk.tables);
+	place->mm = task->mm;
+	place->base = search.found.start - search.found.file_offset;
+	if (is_another_build(program, &search, &walk)) {
+		*why = g_strdup("its file has another build-id than the copy here");
+		return USER_REFUSED;
+	}
+	for (size_t i = 0; i < program->n_places; i++) {
+		if (is_in(&search.found, program->places[i]))
+			continue;
+		*why = g_strdup("the function is not all in one mapping");
+		return USER_REFUSED;
+	}
+	if (!may_return(program, &walk, place->base)) {
+		*why = g_strdup("its code is another than that of the copy here");
+		return USER_REFUSED;
+	}
+	return check_boundary(program, &walk, place->base, why);
+}
