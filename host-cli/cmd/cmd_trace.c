@@ -189,8 +189,10 @@ static void say_waiting(const struct trace *trace)
 	for (size_t i = 0; i < trace_source_count(trace->source); i++) {
 		const struct trace_probe *probe = trace_source_probe(trace->source, i);
 
-		if (probe->waits)
-			say("%s waits for a process: none that it may be in has the file mapped yet", probe->name);
+		if (!probe->waits)
+			continue;
+		say("%s waits for a process: none that it may be in has the file mapped yet%s%s", probe->name,
+		    probe->similar ? "; there is " : "", probe->similar ? probe->similar : "");
 	}
 }
 

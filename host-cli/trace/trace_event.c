@@ -76,6 +76,9 @@ struct trace_probe *trace_probe_new(const json_t *answer)
 	probe->is_exit = g_str_has_prefix(probe->name, "exit:");
 	probe->waits =
 		json_is_integer(json_object_get(answer, "processes")) && member_number(answer, "processes", 0) == 0;
+	probe->similar = json_is_string(json_object_get(answer, "similar"))
+	                         ? text_printable(member_text(answer, "similar"))
+	                         : NULL;
 	probe->is_patch = g_strcmp0(member_text(answer, "breakpoint"), "patch") == 0;
 	return probe;
 }
@@ -88,6 +91,7 @@ void trace_probe_free(struct trace_probe *probe)
 		g_free(probe->paths[i].name);
 	g_free(probe->paths);
 	g_free(probe->name);
+	g_free(probe->similar);
 	g_free(probe);
 }
 

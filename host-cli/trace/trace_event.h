@@ -36,6 +36,7 @@ struct trace_probe {
 	bool is_syscall, is_exit;
 	bool is_patch; /* INT3 in the guest's code */
 	bool waits;    /* of a program that no process has yet */
+	char *similar; /* path of another file with the program's name; NULL */
 };
 
 /* From the answer of probe-add; freed by trace_probe_free. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "trace/trace_program.h"
 
+#include <elf.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static bool copy_open(struct program_copy *copy, struct user_symbols *copies, co
 	if (!copy->image) {
 		g_set_error(
 			error, TRACE_ERROR, TRACE_ERROR_PROBE,
-			"cannot find %s in %s: there is no copy of that file; name a folder with the guest's programs by --symfs, or give the offset of the function in the file, as user:%s:0x1234",
+			"cannot find %s in %s: there is no copy of that file; name a folder with the guest's programs by --symfs (that is / for what `vprof run --exec` takes along), or give the offset of the function in the file, as user:%s:0x1234",
 			what, copy->path, copy->path);
 		return false;
 	}
@@ -52,13 +53,14 @@ static bool copy_open(struct program_copy *copy, struct user_symbols *copies, co
 	return true;
 }
 
+/* Of code. */
 static bool file_offset_of(const struct program_copy *copy, uint64_t address, uint64_t *offset)
 {
 	size_t n;
 	const struct image_segment *segments = image_segments(copy->image, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		if (address - segments[i].gva >= segments[i].file_bytes)
+		if (!(segments[i].flags & PF_X) || address - segments[i].gva >= segments[i].file_bytes)
 			continue;
 		*offset = segments[i].file_offset + (address - segments[i].gva);
 		return true;

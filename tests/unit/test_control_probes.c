@@ -121,7 +121,7 @@ START_TEST(events_by_json)
 		added,
 		"{\"id\":1,\"name\":\"io:0x3f8\",\"arguments\":[\"port\",\"value\",\"bytes\",\"write\"],\"types\":[],\"fields\":[],"
 		"\"registers\":[\"rdi\",\"rflags\"],\"stack\":false,\"events\":0,"
-		"\"breakpoint\":null,\"intact\":true,\"processes\":null}");
+		"\"breakpoint\":null,\"intact\":true,\"processes\":null,\"similar\":null}");
 	json_decref(peer_return(&peer, RECORD("true")));
 	fake_access(&fake, 1, &out);
 	fake_access(&fake, 1, &out);

@@ -249,12 +249,12 @@ static json_t *probe_json(const struct guest *guest, const struct probe_info *in
 
 	json_t *processes = info->is_of_program ? json_integer((json_int_t)info->processes) : json_null();
 
-	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:I, s:s?, s:b, s:o}", "id", (int)info->id, "name",
+	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:I, s:s?, s:b, s:o, s:o}", "id", (int)info->id, "name",
 	                 info->spec->name, "arguments", fields_json(info->fields.names), "types",
 	                 fields_json(info->fields.types), "fields", paths_json(info), "registers",
 	                 registers_json(guest->processor, info->options.registers), "stack", info->options.stack,
 	                 "events", (json_int_t)info->events, "breakpoint", breakpoint, "intact", info->intact,
-	                 "processes", processes);
+	                 "processes", processes, "similar", control_text(info->similar, CONTROL_MESSAGE_BYTES_MAX));
 }
 
 /* NULL-terminated; the texts are the list's. */
@@ -529,6 +529,8 @@ static const struct method_member probe_members[] = {
          MEMBER_BOOLEAN},
 	{"processes", "number of processes that a user probe is in; 0: it waits for one; null: it is of the kernel",
          MEMBER_INTEGER, .nullable = true},
+	{"similar", "path of another file with the binary's name that a process has mapped; null: there is none",
+         MEMBER_STRING, .nullable = true},
 	{0},
 };
 

@@ -312,6 +312,7 @@ static void fill_info(const struct probe *probe, struct probe_info *info)
 		info->breakpoint = GUEST_BREAKPOINT_PROCESSOR;
 		info->is_of_program = true;
 		info->processes = probe_user_processes(probe->user);
+		info->similar = probe_user_similar(probe->user);
 		return;
 	}
 	info->breakpoint = probe->breakpoint.patched ? GUEST_BREAKPOINT_PATCH : GUEST_BREAKPOINT_PROCESSOR;

@@ -101,6 +101,7 @@ struct probe_info {
 	enum guest_breakpoint_kind breakpoint; /* the kind of breakpoint it took; GUEST_BREAKPOINT_ANY: none */
 	bool is_of_program;                    /* in processes, of which there are `processes` */
 	size_t processes;                      /* 0: it waits for one */
+	const char *similar;                   /* another file with its name that a process has; NULL; borrowed */
 	bool intact; /* false: the guest has overwritten the breakpoint, or unloaded its module: it fires no more */
 };
 

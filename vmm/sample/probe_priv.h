@@ -189,6 +189,8 @@ bool probe_module_is_there(const struct probe *probe);
 bool probe_user_place(struct probe *probe, GError **error);
 void probe_user_remove(struct probe *probe);
 size_t probe_user_processes(const struct probe_user *self); /* that it is in */
+/* A file with the program's name that a process has, under another path; NULL. Borrowed. */
+const char *probe_user_similar(const struct probe_user *self);
 /* Those that began later, and that found no breakpoint free; since probe_user_reset. */
 uint64_t probe_user_unplaced(const struct probe_user *self);
 void probe_user_reset(struct probe_user *self);
@@ -232,9 +234,10 @@ enum user_found {
 	USER_REFUSED, /* for the reason *why, a new string */
 	USER_HERE,
 };
+/* *similar: NULL, or another file with the same name that was seen before; it becomes that, a new string. */
 enum user_found user_program_find(const struct user_program *program, const struct kernel_layout *kernel,
                                   struct page_walk *walk, const struct task *task, struct user_place *place,
-                                  char **why);
+                                  char **similar, char **why);
 /* probe_event.c: at one of these breakpoints. */
 void probe_event_in_program(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
                             const struct guest_gprs *gprs);

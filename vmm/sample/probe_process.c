@@ -75,8 +75,16 @@ struct search {
 	const char *path;
 	uint64_t offset, file, head, head_bytes; /* file: the one with that path; head: where its first byte is */
 	uint64_t other;                          /* a file with another path, which need not be read again */
+	char **similar;                          /* the path of one with that name, once found */
 	struct vma found;                        /* end 0: none */
 };
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash : path;
+}
 
 static bool has_path(struct search *search, const struct vma *vma)
 {
@@ -86,12 +94,15 @@ static bool has_path(struct search *search, const struct vma *vma)
 		return false;
 	if (vma->file == search->file)
 		return true;
-	if (g_strcmp0(vma_file_name(search->layout, search->walk, vma->file, buffer), search->path) != 0) {
-		search->other = vma->file;
-		return false;
+	const char *path = vma_file_name(search->layout, search->walk, vma->file, buffer);
+	if (g_strcmp0(path, search->path) == 0) {
+		search->file = vma->file;
+		return true;
 	}
-	search->file = vma->file;
-	return true;
+	search->other = vma->file;
+	if (path && !*search->similar && g_str_equal(name_of(path), name_of(search->path)))
+		*search->similar = g_strdup(path);
+	return false;
 }
 
 static bool search_take(const struct vma *vma, void *data)
@@ -164,10 +175,13 @@ static enum user_found check_boundary(const struct user_program *program, struct
 
 enum user_found user_program_find(const struct user_program *program, const struct kernel_layout *kernel,
                                   struct page_walk *kernel_walk, const struct task *task, struct user_place *place,
-                                  char **why)
+                                  char **similar, char **why)
 {
-	struct search search = {
-		.layout = &kernel->mappings, .walk = kernel_walk, .path = program->path, .offset = program->function};
+	struct search search = {.layout = &kernel->mappings,
+	                        .walk = kernel_walk,
+	                        .path = program->path,
+	                        .offset = program->function,
+	                        .similar = similar};
 	struct page_walk walk;
 
 	vma_each(&kernel->mappings, kernel_walk, task->mm, search_take, &search);

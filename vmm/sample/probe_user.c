@@ -46,6 +46,7 @@ struct probe_user {
 	struct user_process processes[PROCESSES_MAX];           /* [a] */
 	GHashTable *looked;                                     /* [M] of struct looked, by mm */
 	unsigned look;                                          /* [M] their number */
+	char *similar;                                          /* [M] probe_user_similar */
 	uint64_t unplaced;                                      /* [M] processes that began later, without breakpoint */
 };
 
@@ -256,7 +257,7 @@ static void process_take(struct look *look, const struct task *task)
 	looked->state = state;
 	if (is_known)
 		return;
-	looked->found = user_program_find(&self->program, look->kernel, look->walk, task, &place, &why);
+	looked->found = user_program_find(&self->program, look->kernel, look->walk, task, &place, &self->similar, &why);
 	if (looked->found == USER_HERE)
 		process_place(look, looked, &place);
 	else
@@ -434,6 +435,7 @@ void probe_user_remove(struct probe *probe)
 	sites_prune(probe);
 	g_hash_table_unref(probe->user->looked);
 	user_program_clear(&probe->user->program);
+	g_free(probe->user->similar);
 	g_clear_pointer(&probe->user, g_free);
 	g_clear_pointer(&probe->returns, g_free);
 }
@@ -445,6 +447,11 @@ size_t probe_user_processes(const struct probe_user *self)
 	for (size_t i = 0; i < PROCESSES_MAX; i++)
 		n += atomic_load(&self->processes[i].root) != 0;
 	return n;
+}
+
+const char *probe_user_similar(const struct probe_user *self)
+{
+	return self->similar;
 }
 
 uint64_t probe_user_unplaced(const struct probe_user *self)
