@@ -110,9 +110,23 @@ static bool probe_list(const struct probe_values *given, struct client *client, 
 
 /* ---- args ---- */
 
-static bool probe_args(const struct probe_values *given, struct client *client, const char *probe, GError **error)
+static json_t *ask_arguments(const struct probe_values *given, struct client *client, const char *probe, GError **error)
 {
 	json_t *answer = engine_ask(client, "probe-args", json_pack("{s:o}", "probe", text_json(probe)), error);
+
+	/* The engine knows how it is written. */
+	if (!answer || !probe_name_is_note(probe))
+		return answer;
+	json_decref(answer);
+	struct user_symbols *copies = trace_program_copies(client, given->symfs);
+	answer = trace_program_arguments(copies, probe, error);
+	user_symbols_free(copies);
+	return answer;
+}
+
+static bool probe_args(const struct probe_values *given, struct client *client, const char *probe, GError **error)
+{
+	json_t *answer = ask_arguments(given, client, probe, error);
 	const json_t *arguments = json_object_get(answer, "arguments");
 
 	if (!answer)
@@ -155,13 +169,14 @@ const struct command command_probe = {
 		"list without PATTERN prints the providers and the syntax of their probes. With PATTERN, it prints\n"
 		"the exits, system calls, kernel functions, trace points and functions of programs with matching\n"
 		"names. args prints the arguments of a probe's events, and the types that a trace point's have in\n"
-		"the kernel.\n"
+		"the kernel, or the operands of a static probe of a program.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof probe list\n"
 		"  vprof probe list 'function:vfs_*'\n"
 		"  vprof probe list 'tracepoint:sched:*'\n"
 		"  vprof probe list 'user:/usr/bin/bash:read*' --symfs image\n"
+		"  vprof probe list 'usdt:/opt/app/server:*:*' --symfs image\n"
 		"  vprof probe args tracepoint:sched:sched_switch",
 	.options = options,
 	.values_bytes = sizeof(struct probe_values),

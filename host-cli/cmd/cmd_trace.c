@@ -542,6 +542,7 @@ const struct command command_trace = {
 		"  vprof trace -e return:vfs_read --hist ns\n"
 		"  vprof trace -e function:vfs_read --count-by kstack --duration 10s\n"
 		"  vprof trace -e user:/usr/bin/bash:readline:return --symfs image\n"
+		"  vprof trace -e 'usdt:/opt/app/server:pool:take' --symfs image\n"
 		"  vprof trace -e tracepoint:sched:sched_switch --count-by 'str(next->comm)'\n"
 		"  vprof trace -e 'tracepoint:sched:sched_switch { @[comm] = count(); }'\n"
 		"  vprof trace -e 'kretprobe:vfs_read /retval > 0/ { @ = hist(retval); }'",

@@ -40,7 +40,7 @@ char *probe_name_full(const char *text)
 
 bool probe_name_is_pattern(const char *text)
 {
-	static const char *const providers[] = {"function:", "tracepoint:", PROBE_NAME_PROGRAM};
+	static const char *const providers[] = {"function:", "tracepoint:", PROBE_NAME_PROGRAM, PROBE_NAME_NOTE};
 	const char *what = probe_name_program(text), *function = what ? strchr(what, ':') : NULL;
 	bool has_patterns = false;
 
@@ -52,24 +52,51 @@ bool probe_name_is_pattern(const char *text)
 
 const char *probe_name_program(const char *text)
 {
-	return g_str_has_prefix(text, PROBE_NAME_PROGRAM) ? text + strlen(PROBE_NAME_PROGRAM) : NULL;
+	static const char *const providers[] = {PROBE_NAME_PROGRAM, PROBE_NAME_NOTE};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(providers); i++)
+		if (g_str_has_prefix(text, providers[i]))
+			return text + strlen(providers[i]);
+	return NULL;
 }
 
-char *probe_name_function(const char *text)
+bool probe_name_is_note(const char *text)
 {
-	const char *what = probe_name_program(text), *end, *function;
-
-	if (!what)
-		return NULL;
-	end = what + strlen(what) - (probe_name_returns(text) ? strlen(PROBE_NAME_RETURN) : 0);
-	function = g_strrstr_len(what, end - what, ":");
-	return function ? g_strndup(function + 1, MIN((gsize)(end - function - 1), strcspn(function + 1, "+"))) : NULL;
+	return g_str_has_prefix(text, PROBE_NAME_NOTE);
 }
 
 bool probe_name_returns(const char *text)
 {
-	const char *what = probe_name_program(text);
+	const char *what = g_str_has_prefix(text, PROBE_NAME_PROGRAM) ? probe_name_program(text) : NULL;
 
 	return what && g_str_has_suffix(what, PROBE_NAME_RETURN) &&
 	       memchr(what, ':', strlen(what) - strlen(PROBE_NAME_RETURN));
+}
+
+/* The colon behind BINARY, which may have some itself; NULL: there is none. */
+static const char *path_end(const char *text)
+{
+	const char *what = probe_name_program(text), *end;
+
+	if (!what)
+		return NULL;
+	end = what + strlen(what) - (probe_name_returns(text) ? strlen(PROBE_NAME_RETURN) : 0);
+	end = g_strrstr_len(what, end - what, ":");
+	return end && probe_name_is_note(text) ? g_strrstr_len(what, end - what, ":") : end;
+}
+
+char *probe_name_path(const char *text)
+{
+	const char *end = path_end(text), *what = probe_name_program(text);
+
+	return end ? g_strndup(what, (gsize)(end - what)) : NULL;
+}
+
+char *probe_name_function(const char *text)
+{
+	const char *end = path_end(text);
+
+	if (!end || probe_name_is_note(text))
+		return end ? g_strdup(end + 1) : NULL;
+	return g_strndup(end + 1, strcspn(end + 1, ":+"));
 }

@@ -9,8 +9,10 @@
 #include "engine/engine_find.h"
 #include "lib/code/function_returns.h"
 #include "lib/symbol/symtab.h"
+#include "lib/symbol/usdt.h"
 #include "trace/probe_names.h"
 #include "trace/trace_filter.h"
+#include "ui/message.h"
 #include "ui/text.h"
 
 struct user_symbols *trace_program_copies(struct client *client, const char *symfs)
@@ -68,6 +70,14 @@ static bool file_offset_of(const struct program_copy *copy, uint64_t address, ui
 	return false;
 }
 
+static void fill_build(const struct program_copy *copy, json_t *arguments)
+{
+	g_autofree char *build_id = image_build_id_text(copy->image);
+
+	if (build_id)
+		json_object_set_new(arguments, "build-id", json_string(build_id));
+}
+
 static json_t *offset_json(uint64_t offset)
 {
 	return json_sprintf("0x%" PRIx64, offset);
@@ -122,25 +132,18 @@ struct program_function {
 	bool returns;
 };
 
-/* False when it is not written so: the engine says how it is. */
+/* False when it is not written so. */
 static bool parse(const char *probe, struct program_copy *copy, struct program_function *function)
 {
-	const char *what = probe_name_program(probe), *end;
-
-	function->name = probe_name_function(probe);
-	if (!function->name)
-		return false;
-	function->returns = probe_name_returns(probe);
-	end = what + strlen(what) - (function->returns ? strlen(PROBE_NAME_RETURN) : 0);
-	copy->path = g_strndup(what, (gsize)(g_strrstr_len(what, end - what, ":") - what));
-	return true;
+	*function = (struct program_function){probe_name_function(probe), probe_name_returns(probe)};
+	copy->path = probe_name_path(probe);
+	return copy->path;
 }
 
 static bool fill_function(struct program_copy *copy, const struct program_function *function, json_t *arguments,
                           GError **error)
 {
 	const struct symbol *symbol = copy->symtab ? symtab_find_name(copy->symtab, function->name) : NULL;
-	g_autofree char *build_id = image_build_id_text(copy->image);
 	uint64_t offset;
 
 	if (!symbol || !file_offset_of(copy, symbol->address, &offset)) {
@@ -149,8 +152,6 @@ static bool fill_function(struct program_copy *copy, const struct program_functi
 		            copy->path, function->name);
 		return false;
 	}
-	if (build_id)
-		json_object_set_new(arguments, "build-id", json_string(build_id));
 	json_object_set_new(arguments, "file-offset", offset_json(offset));
 	return !function->returns || fill_returns(copy, symbol, arguments, error);
 }
@@ -176,22 +177,102 @@ static bool fill_number(const struct program_function *function, json_t *argumen
 	return true;
 }
 
+/* ---- static probes ---- */
+
+static char *note_name(const struct usdt_note *note)
+{
+	return g_strconcat(note->provider, ":", note->name, NULL);
+}
+
+/* The places in its code with the name PROVIDER:NAME. */
+static json_t *note_places(const struct program_copy *copy, const struct usdt_notes *notes, const char *wanted,
+                           bool *has_semaphore)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < notes->n; i++) {
+		const struct usdt_note *note = &notes->all[i];
+		g_autofree char *name = note_name(note);
+		uint64_t offset;
+
+		if (!g_str_equal(name, wanted) || !file_offset_of(copy, note->address, &offset))
+			continue;
+		g_autofree char *place = g_strdup_printf("0x%" PRIx64 " %s", offset, note->operands);
+		json_array_append_new(list, text_json(place));
+		*has_semaphore |= note->has_semaphore;
+	}
+	return list;
+}
+
+static bool fill_notes(const struct program_copy *copy, const char *wanted, json_t *arguments, GError **error)
+{
+	struct usdt_notes *notes = usdt_notes_load(copy->image, error);
+	bool has_semaphore = false;
+
+	if (!notes)
+		return false;
+	json_t *places = note_places(copy, notes, wanted, &has_semaphore);
+	const bool found = json_array_size(places) > 0;
+
+	json_object_set_new(arguments, "notes", places);
+	if (!found)
+		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE,
+		            "%s has no static probe \"%s\"; `vprof probe list '" PROBE_NAME_NOTE
+		            "%s:*:*'` shows those that there are",
+		            copy->path, wanted, copy->path);
+	else if (has_semaphore)
+		say(PROBE_NAME_NOTE
+		    "%s:%s is passed only while a tracer in the guest has switched it on: it has a semaphore",
+		    copy->path, wanted);
+	usdt_notes_free(notes);
+	return found;
+}
+
+static bool fill_by_copy(const struct program_function *function, struct program_copy *copy, bool is_note,
+                         json_t *arguments, GError **error)
+{
+	fill_build(copy, arguments);
+	return is_note ? fill_notes(copy, function->name, arguments, error)
+	               : fill_function(copy, function, arguments, error);
+}
+
 bool trace_program_fill(struct user_symbols *copies, const char *probe, json_t *arguments, GError **error)
 {
+	const bool is_note = probe_name_is_note(probe);
 	struct program_copy copy = {NULL};
 	struct program_function function;
 	bool done;
 
 	if (!parse(probe, &copy, &function))
-		return true;
-	if (g_ascii_isdigit(function.name[0]))
+		done = true; /* the engine says how it is written */
+	else if (!is_note && g_ascii_isdigit(function.name[0]))
 		done = fill_number(&function, arguments, error);
 	else
 		done = copy_open(&copy, copies, function.name, error) &&
-		       fill_function(&copy, &function, arguments, error);
+		       fill_by_copy(&function, &copy, is_note, arguments, error);
 	copy_clear(&copy);
 	g_free(function.name);
 	return done;
+}
+
+json_t *trace_program_arguments(struct user_symbols *copies, const char *probe, GError **error)
+{
+	json_t *places = json_object(), *names = json_array(), *types = json_array();
+	const bool found = trace_program_fill(copies, probe, places, error);
+	const char *place = json_string_value(json_array_get(json_object_get(places, "notes"), 0));
+	g_auto(GStrv) words = g_strsplit(place ? place : "", " ", -1);
+
+	/* Behind the offset. */
+	for (char **word = words; *word && word[1]; word++) {
+		json_array_append_new(names, json_sprintf("arg%zu", json_array_size(names)));
+		json_array_append_new(types, text_json(word[1]));
+	}
+	json_decref(places);
+	if (found)
+		return json_pack("{s:o, s:o, s:o}", "name", text_json(probe), "arguments", names, "types", types);
+	json_decref(names);
+	json_decref(types);
+	return NULL;
 }
 
 /* ---- all that match ---- */
@@ -216,19 +297,41 @@ static void list_functions(const struct program_copy *copy, const struct program
 	}
 }
 
+/* Each name once. */
+static bool list_notes(const struct program_copy *copy, const char *pattern, json_t *names, GError **error)
+{
+	struct usdt_notes *notes = usdt_notes_load(copy->image, error);
+	g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	uint64_t offset;
+
+	for (size_t i = 0; notes && i < notes->n; i++) {
+		char *name = note_name(&notes->all[i]);
+		g_autofree char *probe = g_strconcat(PROBE_NAME_NOTE, copy->path, ":", name, NULL);
+
+		if (fnmatch(pattern, name, 0) == 0 && file_offset_of(copy, notes->all[i].address, &offset) &&
+		    !g_hash_table_contains(known, name))
+			json_array_append_new(names, text_json(probe));
+		g_hash_table_add(known, name);
+	}
+	usdt_notes_free(notes);
+	return notes;
+}
+
 bool trace_program_list(struct user_symbols *copies, const char *pattern, json_t *names, GError **error)
 {
+	const bool is_note = probe_name_is_note(pattern);
 	struct program_copy copy = {NULL};
 	struct program_function function;
-	bool done;
+	bool done = false;
 
-	if (!parse(pattern, &copy, &function)) {
-		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE,
-		            "\"%s\" names no program; it is written " PROBE_NAME_PROGRAM "BINARY:PATTERN", pattern);
-		return false;
-	}
-	done = copy_open(&copy, copies, function.name, error);
-	if (done)
+	if (!parse(pattern, &copy, &function))
+		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE, "\"%s\" names no program; it is written %s", pattern,
+		            is_note ? PROBE_NAME_NOTE "BINARY:PROVIDER:NAME" : PROBE_NAME_PROGRAM "BINARY:FUNCTION");
+	else
+		done = copy_open(&copy, copies, function.name, error);
+	if (done && is_note)
+		done = list_notes(&copy, function.name, names, error);
+	else if (done)
 		list_functions(&copy, &function, names);
 	copy_clear(&copy);
 	g_free(function.name);

@@ -19,6 +19,12 @@ struct user_symbols *trace_program_copies(struct client *client, const char *sym
  */
 bool trace_program_fill(struct user_symbols *copies, const char *probe, json_t *arguments, GError **error);
 
+/*
+ * What probe-args answers of a static probe: the engine does not know its arguments. Their types are the operands, as
+ * the first of its places has them. NULL: errors TRACE_ERROR_PROBE.
+ */
+json_t *trace_program_arguments(struct user_symbols *copies, const char *probe, GError **error);
+
 /* Appends the probes that match `pattern`, one of programs. Errors: TRACE_ERROR_PROBE. */
 bool trace_program_list(struct user_symbols *copies, const char *pattern, json_t *names, GError **error);
 

@@ -35,6 +35,7 @@ enum vprof_parse_what {
 	                        pages */
 	VPROF_PARSE_SYMBOLS, /* symbols of image `image`, where it was linked; tables, none when it has none */
 	VPROF_PARSE_FRAMES,  /* its call frame information; tables, none when it describes no code */
+	VPROF_PARSE_NOTES,   /* the static probes (USDT) of program `image`; tables, none when it has none */
 	VPROF_PARSE_PROGRAMS, /* the files of an initramfs, as one cpio archive that is not packed: programs and
 	                         libraries, and the names of the others without their bytes */
 	VPROF_PARSE_MAP,      /* functions of the text /tmp/perf-PID.map; tables */
@@ -110,6 +111,7 @@ enum vprof_parse_table_kind {
 	VPROF_PARSE_TABLE_LAYOUT,     /* struct vprof_parse_layout, one */
 	VPROF_PARSE_TABLE_SEGMENTS,   /* struct vprof_parse_segment, by gpa, not overlapping */
 	VPROF_PARSE_TABLE_HEADERS,    /* Elf64_Shdr of all sections, with names in the text */
+	VPROF_PARSE_TABLE_NOTES,      /* struct vprof_parse_note, in the order of the file */
 };
 
 struct vprof_parse_table {
@@ -183,8 +185,16 @@ struct vprof_parse_segment {
 	uint32_t reserved;
 };
 
+/* Its texts: where they begin in the text. */
+struct vprof_parse_note {
+	uint64_t address;
+	uint32_t provider, name, operands;
+	uint32_t has_semaphore;
+};
+
 _Static_assert(sizeof(struct vprof_parse_layout) == 72 && sizeof(struct vprof_parse_segment) == 48, "as described");
 _Static_assert(sizeof(struct vprof_parse_function) == 24, "as described");
+_Static_assert(sizeof(struct vprof_parse_note) == 24, "as described");
 _Static_assert(sizeof(struct vprof_parse_table) == 16 && sizeof(struct vprof_parse_symbol) == 24, "as described");
 _Static_assert(sizeof(struct vprof_parse_range) == 16, "as described");
 _Static_assert(sizeof(struct vprof_parse_request) == 64 + VPROF_PARSE_TEXT_BYTES, "as described");

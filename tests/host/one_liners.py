@@ -64,6 +64,7 @@ ON_CPU = "profile:hz:99 { @[kstack] = count(); }"
 SWITCHES = "tracepoint:sched:sched_switch { @[kstack] = count(); }"
 TICK = "user:/bin/known_calls:tick"
 STEPS = "user:/bin/known_calls:steps"
+NOTE = "usdt:/bin/known_calls:known:tick"
 READY = 'BEGIN { printf("ready\\n"); }\n'
 BLOCK = "tracepoint:block:block_rq_issue { @ = hist(args.bytes); }"
 # What the lessons do not have, of the same events.
@@ -286,10 +287,13 @@ class Lessons(harness.ProgramTest):
         self.assertGreater(min(counts.values()), 5)
 
         self.check_program_returns(tickers)
+        self.check_static_probes(tickers)
         self.check_programs_later()
         for arguments, status, message in ((("-e", TICK + "ing"), 1, 'known_calls has no function "ticking"'),
                                            (("-e", "user:/bin/nothing:main"), 1, "no copy of that file"),
                                            (("-e", "user:/bin/nothing:0x1000:return"), 1, "give its name"),
+                                           (("-e", NOTE + "ing"), 1, 'no static probe "known:ticking"'),
+                                           (("-e", "usdt:/bin/known_calls:tick"), 2, "it is written usdt:"),
                                            (("-e", TICK + "+4:return"), 2, "it is written user:"),
                                            (("-e", STEPS + ":return", "-e", TICK, "--comm", "ticker"), 1,
                                             "cannot place .*tick: the processor has 4 breakpoints"),
@@ -323,6 +327,27 @@ class Lessons(harness.ProgramTest):
             of = [counts[name, ticker, n] for n in range(4)]
             self.assertGreater(min(of), 5)
             self.assertLessEqual(max(of) - min(of), 1)
+
+    def check_static_probes(self, tickers):
+        """The arguments are a register, a constant, a number in memory and its last byte."""
+        listed, _ = self.run_program(VPROF, "probe", "list", "usdt:/bin/known_calls:*:*", "--engine", self.engine.path)
+        self.assertIn(NOTE, listed.splitlines())
+        listed, _ = self.run_program(VPROF, "probe", "args", NOTE, "--engine", self.engine.path)
+        self.assertRegex(listed, r"^arg0 +8@%r\w+\narg1 +-4@\$-5\narg2 +8@-?\d+\(%r\w+\)\narg3 +1@%\w+\n$")
+        out, _ = self.run_program(VPROF, "trace", "-j", self.engine.path, "--pid", tickers[1], "-e", NOTE, "-n", 10)
+        *events, end = map(json.loads, out.splitlines())
+        values = [[int(event["fields"][f"arg{i}"], 16) for i in range(4)] for event in events]
+        print(f"  {events[0]}; {values}", flush=True)
+        self.assertEqual({(event["pid"], event["func"], len(event["fields"])) for event in events}, {(tickers[1], "known:tick", 4)})
+        first = values[0][2]
+        self.assertEqual(values, [[7, 2 ** 64 - 5, n, n & 0xff] for n in range(first, first + 10)])
+        self.assertEqual(end["end"]["statistics"]["fault"], 0)
+        script = NOTE.replace("known:tick", "kn*:t*") + " /arg1 == -5/ { @[probe, pid] = sum(arg0); } interval:s:2 { exit(); }"
+        out, _ = self.run_program(VPROF, "trace", "-j", self.engine.path, "-e", script)
+        sums = {tuple(entry["key"]): entry["value"] for line in map(json.loads, out.splitlines()) for entry in line.get("entries", [])}
+        print(f"  {sums}", flush=True)
+        self.assertEqual(sorted(sums), sorted((NOTE, ticker) for ticker in tickers))
+        self.assertEqual([sums[NOTE, ticker] % 7 for ticker in tickers], [0, 0])
 
     def check_programs_later(self):
         """A process that begins while it is waited for. By a path that is another one for the kernel, none ever does."""

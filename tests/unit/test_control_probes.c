@@ -41,7 +41,7 @@ START_TEST(lists)
 {
 	json_auto_t *all = peer_return(&peer, REQUEST("probe-list"));
 
-	ck_assert_uint_eq(json_array_size(json_object_get(all, "providers")), 19);
+	ck_assert_uint_eq(json_array_size(json_object_get(all, "providers")), 20);
 	ck_assert_uint_eq(json_array_size(json_object_get(all, "probes")), 0);
 	json_auto_t *some = peer_return(
 		&peer, "{\"execute\":\"probe-list\",\"arguments\":{\"match\":\"syscall:*readv*\",\"from\":1}}");
@@ -58,7 +58,7 @@ START_TEST(lists)
 	assert_json(returned, "{\"name\":\"syscall:read:return\",\"arguments\":[\"nr\",\"retval\"],\"types\":[]}");
 	peer_refused(
 		&peer, "{\"execute\":\"probe-args\",\"arguments\":{\"probe\":\"what\"}}", "InvalidArgument",
-		"the providers are profile, interval, exit, io, mmio, msr, syscall, function, return, user, tracepoint, marker, recording");
+		"the providers are profile, interval, exit, io, mmio, msr, syscall, function, return, user, usdt, tracepoint, marker, recording");
 }
 END_TEST
 

@@ -312,7 +312,7 @@ START_TEST(probes)
 	script = script_parse(
 		"#!/usr/bin/vprof\nBEGIN { } kprobe:vfs_*,kr:vfs_read,profile:hz:99 /pid/ { @[probe] = count() }\n"
 		"syscalls:sys_enter_openat { } END { } kprobe:vfs_* { print(arg0); print(args.path) } i:s:1{exit()}\n"
-		"ur:/bin/a:f* /1/ { print(probe) }",
+		"ur:/bin/a:f* /1/ { print(probe) } usdt:/bin/a:b:c /1/ { }",
 		NULL, &error);
 	ck_assert_msg(script != NULL, "%s", error ? error->message : "");
 	const char *const expected[] = {"recording:start",
@@ -323,6 +323,7 @@ START_TEST(probes)
 	                                "recording:end",
 	                                "interval:s:1",
 	                                "user:/bin/a:f*:return",
+	                                "usdt:/bin/a:b:c",
 	                                NULL};
 	ck_assert(g_strv_equal(script_probes(script), expected));
 	const struct script_probe both[] = {

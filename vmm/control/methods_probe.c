@@ -273,22 +273,27 @@ struct program_argument {
 	struct task_targets targets;
 	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
 	uint64_t returns[FUNCTION_RETURNS_MAX];
+	const char *notes[FUNCTION_RETURNS_MAX];
 };
 
 static bool parse_program(const json_t *arguments, struct program_argument *argument, GError **error)
 {
 	const char *build = json_string_value(json_object_get(arguments, "build-id"));
-	const json_t *returns = json_object_get(arguments, "returns");
+	const json_t *returns = json_object_get(arguments, "returns"), *notes = json_object_get(arguments, "notes");
 
 	argument->targets = (struct task_targets){.n = 0};
 	if (!control_task_targets(arguments, &argument->targets, error))
 		return false;
 	for (size_t i = 0; i < json_array_size(returns); i++)
 		argument->returns[i] = control_address(json_array_get(returns, i));
+	for (size_t i = 0; i < json_array_size(notes); i++)
+		argument->notes[i] = json_string_value(json_array_get(notes, i));
 	argument->program = (struct probe_program){
 		.file_offset = control_address(json_object_get(arguments, "file-offset")),
 		.returns = argument->returns,
 		.n_returns = json_array_size(returns),
+		.notes = argument->notes,
+		.n_notes = json_array_size(notes),
 		.build_id = argument->build_id,
 		.build_id_bytes = build ? hex_decode(build, argument->build_id, sizeof(argument->build_id)) : 0,
 		.targets = argument->targets.n > 0 ? &argument->targets : NULL,
@@ -313,7 +318,7 @@ static json_t *method_probe_add(struct control_call *call, GError **error)
 	options.fields = fields;
 	if (!parse_program(call->arguments, &program, error))
 		return NULL;
-	if (json_object_get(call->arguments, "file-offset"))
+	if (json_object_get(call->arguments, "file-offset") || program.program.n_notes > 0)
 		options.program = &program.program;
 	const struct guest *guest = call->server->guest;
 	if (!parse_registers(json_object_get(call->arguments, "registers"), guest->processor, &options.registers,
@@ -448,14 +453,17 @@ static const struct method_argument probe_add_arguments[] = {
 	{"returns",
          "for a user probe of returns: where the function returns in the binary, \"0x\" and hexadecimal digits",
          ARGUMENT_STRINGS, .optional = true, .min = 1, .max = FUNCTION_RETURNS_MAX},
-	{"build-id", "for a user probe: of the binary in which that was found; another build is refused",
+	{"notes",
+         "for a usdt probe: each of its places in the binary, \"0x\" and hexadecimal digits, and its operands as the note has them, separated by blanks",
+         ARGUMENT_STRINGS, .optional = true, .min = 1, .max = FUNCTION_RETURNS_MAX},
+	{"build-id", "for a user or usdt probe: of the binary in which that was found; another build is refused",
          ARGUMENT_STRING, .optional = true, .min = 2, .max = 2 * ELF_NOTE_BUILD_ID_BYTES_MAX},
-	{"pid", "for a user probe: in this process only; by default in all that have the binary mapped",
+	{"pid", "for a user or usdt probe: in this process only; by default in all that have the binary mapped",
          ARGUMENT_INTEGER, .optional = true, .min = 1, .max = UINT32_MAX},
-	{"comm", "for a user probe: in processes with this name only, which may have * and ?", ARGUMENT_STRING,
+	{"comm", "for a user or usdt probe: in processes with this name only, which may have * and ?", ARGUMENT_STRING,
          .optional = true, .min = 1, .max = TASK_GLOB_BYTES - 1},
-	{"cgroup", "for a user probe: in processes in this cgroup only", ARGUMENT_STRING, .optional = true, .min = 1,
-         .max = CGROUP_PATH_BYTES - 1},
+	{"cgroup", "for a user or usdt probe: in processes in this cgroup only", ARGUMENT_STRING, .optional = true,
+         .min = 1, .max = CGROUP_PATH_BYTES - 1},
 	{0},
 };
 
@@ -527,7 +535,8 @@ static const struct method_member probe_members[] = {
 	{"breakpoint", "processor or patch; null: the probe needs none", MEMBER_STRING, .nullable = true},
 	{"intact", "false after the guest has overwritten a patch, or unloaded the module of the function",
          MEMBER_BOOLEAN},
-	{"processes", "number of processes that a user probe is in; 0: it waits for one; null: it is of the kernel",
+	{"processes",
+         "number of processes that a probe of a program is in; 0: it waits for one; null: it is of the kernel",
          MEMBER_INTEGER, .nullable = true},
 	{"similar", "path of another file with the binary's name that a process has mapped; null: there is none",
          MEMBER_STRING, .nullable = true},

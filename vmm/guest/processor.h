@@ -9,6 +9,7 @@
 
 #include "guest/gprs.h"
 #include "guest/kernel.h"
+#include "guest/operand.h"
 #include "guest/unwind.h"
 #include "lib/code/code.h"
 
@@ -68,6 +69,8 @@ struct processor_gprs {
 	bool (*call_read)(struct page_walk *walk, uint64_t at, struct guest_call *call);
 	/* The same of a task that is in futex(2), by the end of its stack. NULL: not known. */
 	bool (*futex_read)(struct page_walk *walk, uint64_t stack_end, struct guest_call *call);
+	/* What follows the size of an operand; one of another form is unknown, or false. NULL: all are unknown. */
+	bool (*operand_parse)(const char *text, struct guest_operand *operand);
 };
 
 struct processor_kernel {
@@ -99,6 +102,7 @@ extern const struct processor processor_x86, processor_arm64;
 extern const struct processor_memory memory_x86, memory_arm64;
 extern const struct processor_frames frames_x86, frames_arm64;
 extern const struct processor_gprs gprs_x86, gprs_arm64;
+bool operand_parse_x86(const char *text, struct guest_operand *operand);
 extern const struct processor_kernel kernel_x86, kernel_arm64;
 
 static inline const struct processor *processor_of(enum guest_processor processor)

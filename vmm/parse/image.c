@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Parts, symbols and call frame information of a kernel, a program or a module, and functions of a perf map, by
- * lib/symbol. */
+/* Parts, symbols, call frame information and static probes of a kernel, a program or a module, and functions of a perf
+ * map, by lib/symbol. */
 #include "lib/symbol/image.h"
 
 #include "lib/parser/table.h"
 #include "lib/symbol/cfi.h"
 #include "lib/symbol/perf_map.h"
 #include "lib/symbol/symtab.h"
+#include "lib/symbol/usdt.h"
 #include "parse/parse.h"
 
 static struct image *open_input(const struct parse_input *input, const struct vprof_parse_request *request,
@@ -85,5 +86,17 @@ bool parse_map(const struct parse_input *input, const struct vprof_parse_request
 	g_autoptr(GByteArray) tables = perf_map_encode((const char *)input->bytes, input->n);
 
 	(void)request;
+	return parse_answer_put(answer, tables->data, tables->len, error);
+}
+
+bool parse_notes(const struct parse_input *input, const struct vprof_parse_request *request,
+                 struct parse_answer *answer, GError **error)
+{
+	struct image *image = open_input(input, request, error);
+
+	if (!image)
+		return false;
+	GByteArray *tables = usdt_notes_encode(image);
+
 	return parse_answer_put(answer, tables->data, tables->len, error);
 }

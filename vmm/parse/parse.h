@@ -55,6 +55,8 @@ bool parse_layout(const struct parse_input *input, const struct vprof_parse_requ
                   struct parse_answer *answer, GError **error);
 bool parse_map(const struct parse_input *input, const struct vprof_parse_request *request, struct parse_answer *answer,
                GError **error);
+bool parse_notes(const struct parse_input *input, const struct vprof_parse_request *request,
+                 struct parse_answer *answer, GError **error);
 bool parse_frames(const struct parse_input *input, const struct vprof_parse_request *request,
                   struct parse_answer *answer, GError **error);
 

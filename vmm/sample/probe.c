@@ -353,7 +353,8 @@ bool probe_set_add(struct probe_set *set, const char *text, const struct probe_o
 	}
 	probe->options.fields = NULL;
 	probe->options.program = NULL;
-	probe->arguments = probe_hub_arguments(set->hub, &probe->spec, NULL);
+	probe->arguments =
+		probe->user ? probe_user_arguments(probe) : probe_hub_arguments(set->hub, &probe->spec, NULL);
 	if (probe->arguments)
 		probe_fields_fill(probe->arguments, &probe->fields);
 	if (!probe_values_new(probe, options->fields, error)) {

@@ -64,6 +64,12 @@ struct probe_program {
 	uint64_t file_offset;    /* of the function's first byte */
 	const uint64_t *returns; /* [n_returns] of a probe of returns: where it returns, in the same file */
 	size_t n_returns;        /* up to FUNCTION_RETURNS_MAX */
+	/*
+	 * [n_notes] up to FUNCTION_RETURNS_MAX, of a static probe: each place of it in the file, and its operands
+	 * (guest/operand.h), "0x1160 -4@%edi 8@-16(%rbp)" on x86-64. Then file_offset is not used.
+	 */
+	const char *const *notes;
+	size_t n_notes;
 	const uint8_t *build_id; /* [build_id_bytes] of the file; 0 bytes: not known */
 	size_t build_id_bytes;
 	const struct task_targets *targets; /* NULL: all processes. Without descendants */
@@ -136,18 +142,18 @@ bool probe_set_has_tasks(const struct probe_set *set);
 struct ring *probe_set_ring(const struct probe_set *set, unsigned vcpu);
 
 /* With dt's names. */
-#define PROBE_STATISTICS(X)                                                                             \
-	X(event, "events of the probes, those that were dropped too")                                   \
-	X(readevt, "events that a reader has taken out of the rings")                                   \
-	X(dropevt, "events dropped because a ring was full")                                            \
-	X(skiptick, "ticks of profile and interval probes that were skipped, being late")               \
-	X(quirk, "ticks of those probes that found a vCPU in a host quirk's page, not in guest code")   \
-	X(no_task, "events without a task that could be read, with pid -1")                             \
-	X(fault, "fields besides the arguments that could not be read in the guest's memory")           \
-	X(hit, "hits of probes that ran a program")                                                     \
-	X(map_full, "changes by programs of maps that had no room for the key")                         \
-	X(no_arguments, "events of trace points without arguments, because these could not be read")    \
-	X(forgotten, "calls with return probes that were forgotten, because too many had not returned") \
+#define PROBE_STATISTICS(X)                                                                                          \
+	X(event, "events of the probes, those that were dropped too")                                                \
+	X(readevt, "events that a reader has taken out of the rings")                                                \
+	X(dropevt, "events dropped because a ring was full")                                                         \
+	X(skiptick, "ticks of profile and interval probes that were skipped, being late")                            \
+	X(quirk, "ticks of those probes that found a vCPU in a host quirk's page, not in guest code")                \
+	X(no_task, "events without a task that could be read, with pid -1")                                          \
+	X(fault, "arguments of static probes of programs, and fields, that could not be read in the guest's memory") \
+	X(hit, "hits of probes that ran a program")                                                                  \
+	X(map_full, "changes by programs of maps that had no room for the key")                                      \
+	X(no_arguments, "events of trace points without arguments, because these could not be read")                 \
+	X(forgotten, "calls with return probes that were forgotten, because too many had not returned")              \
 	X(unplaced, "processes that began later and got no probe of a program, since no breakpoint was free")
 
 struct probe_statistics {

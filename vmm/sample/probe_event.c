@@ -190,6 +190,8 @@ void probe_event_in_program(struct guest_breakpoint *breakpoint, unsigned vcpu, 
 		return;
 	if (probe->returns && hit.enters)
 		probe_returns_enter(probe->returns, hit.mm, guest_gprs_stack(gprs));
+	atomic_fetch_add_explicit(&probe->set->vcpus[vcpu].fault,
+	                          probe_user_read(probe, &hit, regs, gprs, firing.values), memory_order_relaxed);
 	if (!probe->returns ||
 	    (hit.leaves && probe_returns_leave(probe->returns, hit.mm, guest_gprs_stack(gprs), &firing.values[1])))
 		fire(&firing);

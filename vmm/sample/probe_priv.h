@@ -10,6 +10,7 @@
 #include "guest/elf_note.h"
 #include "guest/field_path.h"
 #include "guest/module.h"
+#include "guest/operand.h"
 #include "guest/syscall_table.h"
 #include "guest/tracepoint.h"
 #include "sample/mapper.h"
@@ -200,8 +201,14 @@ struct probe *probe_user_probe(const struct guest_breakpoint *breakpoint);
 /* What the breakpoint is in the process that has hit it. */
 struct user_hit {
 	uint64_t mm;
-	bool enters, leaves; /* the first place of the program; one of the others */
+	size_t place;
+	bool enters, leaves; /* it is the first place of the program; it is one of the others */
 };
+/* Of static probes, with their names; NULL: the provider's. For the caller to unref. */
+GArray *probe_user_arguments(const struct probe *probe);
+/* On the vCPU's thread, of static probes: the arguments at this place. Returns how many of them could not be read. */
+unsigned probe_user_read(const struct probe *probe, const struct user_hit *hit, const struct guest_regs *regs,
+                         const struct guest_gprs *gprs, uint64_t *arguments);
 /* Whether it is one of the probe's. On the vCPU's thread; its task_cpu has an area afterwards. */
 bool probe_user_hits(const struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
                      struct user_hit *hit);
@@ -214,9 +221,15 @@ struct user_program {
 	uint64_t places[USER_PLACES_MAX]; /* offsets in the file: of the entry, and of the returns */
 	size_t n_places;
 	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
-	size_t build_id_bytes;       /* 0: not known */
-	struct task_targets targets; /* none: all processes */
-	char *cgroup;                /* NULL: any */
+	size_t build_id_bytes;          /* 0: not known */
+	struct task_targets targets;    /* none: all processes */
+	char *cgroup;                   /* NULL: any */
+	struct user_operands *operands; /* [n_places] of static probes; NULL: none */
+	size_t n_arguments;             /* of the place that has the most of them */
+};
+struct user_operands {
+	struct guest_operand all[GUEST_OPERANDS_MAX];
+	size_t n;
 };
 /* From the options of the probe; starts as zero. Errors: PROBE_ERROR_SYNTAX. */
 bool user_program_init(struct user_program *program, const struct probe *probe, GError **error);

@@ -12,31 +12,65 @@
 
 /* ---- what is looked for ---- */
 
+static bool needs(const struct probe *probe, const char *what, const char *argument, GError **error)
+{
+	g_set_error(error, PROBE_ERROR, PROBE_ERROR_SYNTAX, "cannot place %s: %s; give \"%s\", as `vprof trace` does",
+	            probe->spec.name, what, argument);
+	return false;
+}
+
+/* BINARY of BINARY:FUNCTION, or of BINARY:PROVIDER:NAME. New string. */
+static char *path_of(const struct probe_spec *spec)
+{
+	const char *end = strrchr(spec->symbol, ':');
+
+	if (spec->provider->notes)
+		end = g_strrstr_len(spec->symbol, end - spec->symbol, ":");
+	return g_strndup(spec->symbol, (gsize)(end - spec->symbol));
+}
+
+static void places_of_function(struct user_program *program, const struct probe *probe)
+{
+	const struct probe_program *wanted = probe->options.program;
+
+	program->function = wanted->file_offset;
+	program->places[program->n_places++] = wanted->file_offset + probe->spec.offset;
+	for (size_t i = 0; probe->spec.provider->returns && i < wanted->n_returns; i++)
+		program->places[program->n_places++] = wanted->returns[i];
+}
+
+static void places_of_notes(struct user_program *program, const struct probe *probe)
+{
+	const struct probe_program *wanted = probe->options.program;
+	char *operands;
+
+	program->operands = g_new0(struct user_operands, wanted->n_notes);
+	for (; program->n_places < wanted->n_notes; program->n_places++) {
+		struct user_operands *of = &program->operands[program->n_places];
+
+		program->places[program->n_places] = g_ascii_strtoull(wanted->notes[program->n_places], &operands, 16);
+		of->n = guest_operands_parse(probe->set->hub->guest->processor, operands, of->all);
+		program->n_arguments = MAX(program->n_arguments, of->n);
+	}
+	program->function = program->places[0];
+}
+
 bool user_program_init(struct user_program *program, const struct probe *probe, GError **error)
 {
 	const struct probe_program *wanted = probe->options.program;
-	const char *name = probe->spec.name, *separator = strrchr(probe->spec.symbol, ':');
+	const struct probe_provider *provider = probe->spec.provider;
 
-	if (!wanted) {
-		g_set_error(
-			error, PROBE_ERROR, PROBE_ERROR_SYNTAX,
-			"cannot place %s: the engine does not read the guest's programs; give \"file-offset\", as `vprof trace` does",
-			name);
-		return false;
-	}
-	if (probe->spec.provider->returns && wanted->n_returns == 0) {
-		g_set_error(
-			error, PROBE_ERROR, PROBE_ERROR_SYNTAX,
-			"cannot place %s: where the function returns is not known; give \"returns\", as `vprof trace` does",
-			name);
-		return false;
-	}
-	program->path = g_strndup(probe->spec.symbol, (gsize)(separator - probe->spec.symbol));
-	program->function = wanted->file_offset;
-	program->places[program->n_places++] = wanted->file_offset + probe->spec.offset;
-	if (probe->spec.provider->returns)
-		for (size_t i = 0; i < wanted->n_returns; i++)
-			program->places[program->n_places++] = wanted->returns[i];
+	if (provider->notes && (!wanted || wanted->n_notes == 0))
+		return needs(probe, "the engine does not read the guest's programs", "notes", error);
+	if (!wanted)
+		return needs(probe, "the engine does not read the guest's programs", "file-offset", error);
+	if (provider->returns && wanted->n_returns == 0)
+		return needs(probe, "where the function returns is not known", "returns", error);
+	program->path = path_of(&probe->spec);
+	if (provider->notes)
+		places_of_notes(program, probe);
+	else
+		places_of_function(program, probe);
 	program->build_id_bytes = MIN(wanted->build_id_bytes, sizeof(program->build_id));
 	memcpy(program->build_id, wanted->build_id, program->build_id_bytes);
 	if (wanted->targets)
@@ -48,6 +82,7 @@ bool user_program_init(struct user_program *program, const struct probe *probe, 
 void user_program_clear(struct user_program *program)
 {
 	g_free(program->path);
+	g_free(program->operands);
 	g_free(program->cgroup);
 }
 
@@ -79,6 +114,7 @@ struct search {
 	struct vma found;                        /* end 0: none */
 };
 
+/* With the slash in front. */
 static const char *name_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -100,7 +136,7 @@ static bool has_path(struct search *search, const struct vma *vma)
 		return true;
 	}
 	search->other = vma->file;
-	if (path && !*search->similar && g_str_equal(name_of(path), name_of(search->path)))
+	if (path && !*search->similar && g_str_has_prefix(name_of(path), name_of(search->path)))
 		*search->similar = g_strdup(path);
 	return false;
 }
@@ -143,7 +179,7 @@ static bool may_return(const struct user_program *program, struct page_walk *wal
 	uint8_t code[CODE_BYTES_MAX];
 	uint64_t target;
 
-	for (size_t i = 1; i < program->n_places; i++)
+	for (size_t i = 1; !program->operands && i < program->n_places; i++)
 		if (page_walk_read(walk, (gva_t){base + program->places[i]}, code, of->length_max) &&
 		    of->flow(code, of->length_max, base + program->places[i], &target) == FLOW_ON)
 			return false;

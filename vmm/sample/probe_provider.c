@@ -359,6 +359,27 @@ static bool user_parse(struct probe_spec *spec, const char *given, GError **erro
 	return true;
 }
 
+/* PATH:PROVIDER:NAME; the path may have colons, the others none. */
+static bool notes_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	const char *name = strrchr(text, ':'), *provider = name ? g_strrstr_len(text, name - text, ":") : NULL;
+
+	if (text[0] != '/' || !provider || provider + 1 == name || name[1] == '\0' ||
+	    strlen(text) >= sizeof(spec->symbol))
+		return probe_syntax_error(spec, text, error);
+	g_strlcpy(spec->symbol, text, sizeof(spec->symbol));
+	g_snprintf(spec->name, sizeof(spec->name), "usdt:%s", text);
+	return true;
+}
+
+/* The arguments are the prober's. */
+static bool notes_hit(const struct probe_spec *spec G_GNUC_UNUSED, struct guest *guest G_GNUC_UNUSED,
+                      const struct guest_regs *regs G_GNUC_UNUSED, const struct guest_gprs *gprs G_GNUC_UNUSED,
+                      uint64_t *arguments G_GNUC_UNUSED)
+{
+	return true;
+}
+
 static bool is_word(const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -556,6 +577,16 @@ static const struct probe_provider program_returns = {
 	.arguments = return_arguments,
 	.parse = user_parse,
 	.hit = return_hit};
+static const struct probe_provider notes = {.name = "usdt",
+                                            .syntax = "usdt:BINARY:PROVIDER:NAME",
+                                            .summary = "a process passes a static probe of a program or library",
+                                            .trigger = PROBE_BY_BREAKPOINT,
+                                            .programs = true,
+                                            .notes = true,
+                                            .needs = PROBES_OF_PROGRAMS,
+                                            .arguments = no_arguments,
+                                            .parse = notes_parse,
+                                            .hit = notes_hit};
 static const struct probe_provider tracepoints = {.name = "tracepoint",
                                                   .syntax = "tracepoint:SUBSYSTEM:EVENT",
                                                   .summary = "the guest's kernel passes a static trace point",
@@ -616,8 +647,14 @@ static const struct probe_provider recording = {.name = "recording",
                                                 .arguments = no_arguments,
                                                 .parse = recording_parse};
 
-const struct probe_provider *const probe_providers[] = {
-	&profile,    &interval,           &exits,           &io,           &mmio,
-	&msr,        &syscalls,           &syscall_returns, &functions,    &function_returns,
-	&programs,   &program_returns,    &tracepoints,     &traced_calls, &traced_call_returns,
-	&traced_all, &traced_all_returns, &marker,          &recording,    NULL};
+const struct probe_provider *const probe_providers[] = {&profile,      &interval,
+                                                        &exits,        &io,
+                                                        &mmio,         &msr,
+                                                        &syscalls,     &syscall_returns,
+                                                        &functions,    &function_returns,
+                                                        &programs,     &program_returns,
+                                                        &notes,        &tracepoints,
+                                                        &traced_calls, &traced_call_returns,
+                                                        &traced_all,   &traced_all_returns,
+                                                        &marker,       &recording,
+                                                        NULL};

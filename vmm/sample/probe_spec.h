@@ -49,6 +49,7 @@ struct probe_provider {
 	unsigned needs;               /* of enum processor_probes: what the guest's processor has to have; 0: nothing */
 	bool traces;   /* PROBE_BY_BREAKPOINT: a static trace point; its arguments depend on the kernel */
 	bool programs; /* PROBE_BY_BREAKPOINT: of user space, PATH:FUNCTION in `symbol` */
+	bool notes;    /* of `programs`: static probes, PATH:PROVIDER:NAME in `symbol` */
 	bool returns;  /* PROBE_BY_BREAKPOINT: it fires where the function returns, with what it returns and the time */
 	bool calls;    /* PROBE_BY_BREAKPOINT: behind the first, its arguments are those of the system call `symbol` */
 	/*

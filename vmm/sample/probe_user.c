@@ -464,6 +464,39 @@ void probe_user_reset(struct probe_user *self)
 	self->unplaced = 0;
 }
 
+/* ---- arguments of static probes ---- */
+
+GArray *probe_user_arguments(const struct probe *probe)
+{
+	if (!probe->user || !probe->user->program.operands)
+		return NULL;
+	GArray *arguments = tracepoint_arguments_new();
+	for (size_t i = 0; i < probe->user->program.n_arguments; i++) {
+		const struct tracepoint_argument argument = {.name = g_strdup_printf("arg%zu", i),
+		                                             .value = {.bytes = 8}};
+
+		g_array_append_val(arguments, argument);
+	}
+	return arguments;
+}
+
+unsigned probe_user_read(const struct probe *probe, const struct user_hit *hit, const struct guest_regs *regs,
+                         const struct guest_gprs *gprs, uint64_t *arguments)
+{
+	const struct user_program *program = &probe->user->program;
+	const struct user_operands *operands = program->operands ? &program->operands[hit->place] : NULL;
+	struct page_walk walk;
+	unsigned faults = 0;
+
+	if (!operands)
+		return 0;
+	memset(arguments, 0, program->n_arguments * sizeof(*arguments));
+	page_walk_init_regs(&walk, probe->set->hub->guest, regs);
+	for (size_t i = 0; i < operands->n; i++)
+		faults += !guest_operand_read(&operands->all[i], &walk, gprs, &arguments[i]);
+	return faults;
+}
+
 /* ---- hits ---- */
 
 struct probe *probe_user_probe(const struct guest_breakpoint *breakpoint)
@@ -482,8 +515,11 @@ static bool find_process(const struct probe_user *self, uint64_t root, uint64_t 
 			continue;
 		const uint64_t offset = address - atomic_load_explicit(&process->base, memory_order_acquire);
 		for (size_t j = 0; j < self->program.n_places; j++) {
-			hit->enters |= j == 0 && self->program.places[j] == offset;
-			hit->leaves |= j > 0 && self->program.places[j] == offset;
+			if (self->program.places[j] != offset)
+				continue;
+			hit->enters |= j == 0;
+			hit->leaves |= j > 0;
+			hit->place = j;
 		}
 		if (hit->enters || hit->leaves)
 			hit->mm = atomic_load_explicit(&process->mm, memory_order_acquire);

@@ -84,4 +84,5 @@ const struct processor_gprs gprs_x86 = {
 	.stack = stack,
 	.call_read = call_read,
 	.futex_read = futex_read,
+	.operand_parse = operand_parse_x86,
 };

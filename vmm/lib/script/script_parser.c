@@ -561,6 +561,7 @@ static const struct {
 	{"u", "uprobe", "user", ""},
 	{"uretprobe", "uretprobe", "user", ":return"},
 	{"ur", "uretprobe", "user", ":return"},
+	{"U", "usdt", "usdt", ""},
 	{"t", NULL, "tracepoint", ""},
 	{"p", NULL, "profile", ""},
 	{"i", NULL, "interval", ""},
@@ -595,8 +596,8 @@ static char *own_name(const char *text, size_t n, char **provider, const char **
 static bool parse_probe(struct parser *parser, struct script *script, struct clause *clause)
 {
 	static const char *const elsewhere[] = {
-		"usdt:", "software:", "hardware:", "kretfunc:", "fexit:", "rawtracepoint:", "watchpoint:", "iter:"};
-	static const char *const of_paths[] = {"uprobe:", "u:", "uretprobe:", "ur:", "user:"};
+		"software:", "hardware:", "kretfunc:", "fexit:", "rawtracepoint:", "watchpoint:", "iter:"};
+	static const char *const of_paths[] = {"uprobe:", "u:", "uretprobe:", "ur:", "user:", "usdt:", "U:"};
 	struct lexer *lexer = &parser->lexer;
 	const char *text = parser->token.at;
 	struct written written;
