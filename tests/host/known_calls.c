@@ -2,7 +2,7 @@
 /*
  * Does known things a known number of times, each under a name of its own, as the guest's process 1 and then as a
  * child: the workload of one_liners.py. The disk is read past the page cache. With an argument, it has that name and
- * ticks, a twentieth of a second after each other.
+ * ticks, ten times a second.
  */
 #define _GNU_SOURCE /* O_DIRECT */
 #include <fcntl.h>
@@ -125,7 +125,7 @@ __attribute__((noinline)) static long steps(jmp_buf *away, long n, enum end end)
 	return below + 1;
 }
 
-/* Calls that return, that do not, and that end with their process. */
+/* Calls that return, and that do not. */
 static void make_steps(void)
 {
 	jmp_buf away;
@@ -133,8 +133,13 @@ static void make_steps(void)
 	steps(&away, 3, RETURNS);
 	if (setjmp(away) == 0)
 		steps(&away, 3, LEAPS);
+}
+
+/* A call that ends with its process. */
+static void end_in_step(void)
+{
 	if (fork() == 0)
-		steps(&away, 3, EXITS);
+		steps(NULL, 3, EXITS);
 	wait(NULL);
 }
 
@@ -144,7 +149,9 @@ static void tick_for_ever(const char *text)
 	for (long n = 0;; n++) {
 		tick(7, n);
 		make_steps();
-		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+		if (n % 4 == 0)
+			end_in_step();
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 	}
 }
 
