@@ -5,7 +5,7 @@ import re
 from harness import SOURCE
 
 WIDTH = 22  # of a name in the table of vprof-equivalents(7)
-LINUX = "tracepoint:", "t:", "kprobe:vfs_open"
+LINUX = "tracepoint:", "t:", "kprobe:vfs_open", "uprobe:", "uretprobe:", "usdt:"
 
 
 def scripts():
