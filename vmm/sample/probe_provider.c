@@ -342,7 +342,7 @@ static bool user_parse(struct probe_spec *spec, const char *given, GError **erro
 
 	if (returns)
 		*end = '\0';
-	char *function = strrchr(text, ':'), *plus = function ? strrchr(function, '+') : NULL;
+	char *function = strrchr(text, ':'), *plus = function ? strchr(function, '+') : NULL;
 	if (text[0] != '/' || !function || function[1] == '\0' || plus == function + 1 || (plus && returns) ||
 	    (plus && !probe_number(plus + 1, UINT16_MAX, &spec->offset)))
 		return probe_syntax_error(spec, given, error);
