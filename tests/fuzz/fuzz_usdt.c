@@ -28,7 +28,7 @@ static void read_operands(const struct usdt_note *note)
 
 static GBytes *answer_of(GBytes *file)
 {
-	struct image *image = image_new_unpacked(IMAGE_PROGRAM, file, NULL);
+	struct image *image = image_new_unpacked(IMAGE_PROGRAM, file, false, NULL);
 	GByteArray *answer = image ? usdt_notes_encode(image) : g_byte_array_new();
 
 	image_free(image);
