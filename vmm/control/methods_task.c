@@ -9,8 +9,9 @@
 #define MAPPINGS_MAX 8u
 #define MAPPING_BYTES_MAX (6u * FILE_NAME_BYTES + 256u)
 #define PYTHONS_MAX 40u
-#define PYTHON_BYTES_MAX (2u * PYTHON_NAME_BYTES + 64u) /* of printable characters, a quote or backslash has another \
-	                                                 */
+#define PYTHON_BYTES_MAX                                                                            \
+	(2u * PYTHON_NAME_BYTES + 64u) /* of printable characters, a quote or backslash has another \
+	                                */
 _Static_assert(UNWIND_CHAIN_MAX * 21u + 6u * CGROUP_PATH_BYTES + MAPPINGS_MAX * MAPPING_BYTES_MAX +
                                PYTHONS_MAX * PYTHON_BYTES_MAX + 1024u <
                        ANSWER_BYTES_MAX,
