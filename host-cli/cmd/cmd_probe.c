@@ -4,6 +4,7 @@
 
 #include "cmd/command.h"
 #include "engine/engine_find.h"
+#include "trace/probe_lines.h"
 #include "trace/probe_names.h"
 #include "trace/trace_program.h"
 #include "ui/message.h"
@@ -110,9 +111,23 @@ static bool probe_list(const struct probe_values *given, struct client *client, 
 
 /* ---- args ---- */
 
+/* Of a source line, that of its first place. New reference. */
+static json_t *place_of(struct client *client, const char *probe, GError **error)
+{
+	json_t *places = json_array(), *place = NULL;
+
+	if (!probe_is_line(probe))
+		place = text_json(probe);
+	else if (probe_lines_list(client, probe, places, error))
+		place = json_incref(json_array_get(places, 0));
+	json_decref(places);
+	return place;
+}
+
 static json_t *ask_arguments(const struct probe_values *given, struct client *client, const char *probe, GError **error)
 {
-	json_t *answer = engine_ask(client, "probe-args", json_pack("{s:o}", "probe", text_json(probe)), error);
+	json_t *place = place_of(client, probe, error);
+	json_t *answer = place ? engine_ask(client, "probe-args", json_pack("{s:o}", "probe", place), error) : NULL;
 
 	/* The engine knows how it is written. */
 	if (!answer || !probe_name_is_note(probe))
@@ -168,13 +183,15 @@ const struct command command_probe = {
 
 		"list without PATTERN prints the providers and the syntax of their probes. With PATTERN, it prints\n"
 		"the exits, system calls, kernel functions, trace points and functions of programs with matching\n"
-		"names. args prints the arguments of a probe's events, and the types that a trace point's have in\n"
-		"the kernel, or the operands of a static probe of a program.\n"
+		"names; of a source line, function:FILE:LINE, its places. args prints the arguments of a probe's\n"
+		"events, and the types that a trace point's have in the kernel, or the operands of a static probe of\n"
+		"a program.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof probe list\n"
 		"  vprof probe list 'function:vfs_*'\n"
 		"  vprof probe list 'tracepoint:sched:*'\n"
+		"  vprof probe list function:fs/open.c:1023\n"
 		"  vprof probe list 'user:/usr/bin/bash:read*' --symfs image\n"
 		"  vprof probe list 'usdt:/opt/app/server:*:*' --symfs image\n"
 		"  vprof probe args tracepoint:sched:sched_switch",

@@ -11,6 +11,7 @@
 #include "lib/process/program_find.h"
 #include "lib/profile/column.h"
 #include "reading/phases.h"
+#include "trace/probe_lines.h"
 #include "ui/text.h"
 
 /* A word to be completed. */
@@ -129,9 +130,14 @@ static void probes_add(const struct spot *spot)
 {
 	struct client *client = engine_find(NULL, NULL);
 	g_autofree char *pattern = g_strdup_printf("%s*", spot->typed);
-	json_t *answer, *probe, *provider;
+	json_t *lines = json_array(), *answer, *probe, *provider;
 	size_t i;
 
+	if (client && probe_is_line(pattern))
+		probe_lines_list(client, pattern, lines, NULL);
+	json_array_foreach(lines, i, probe)
+		add(spot, json_string_value(probe), NULL);
+	json_decref(lines);
 	if (!client)
 		return;
 	answer = engine_ask(client, "probe-list", json_pack("{s:o}", "match", text_json(pattern)), NULL);

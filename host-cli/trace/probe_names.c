@@ -4,17 +4,21 @@
 #include <string.h>
 
 #include "engine/engine_find.h"
+#include "trace/probe_lines.h"
 #include "ui/text.h"
 
 json_t *probe_names_list(struct client *client, const char *pattern, json_t *names, json_t *bare, GError **error)
 {
+	const bool is_line = pattern && probe_is_line(pattern);
 	uint64_t from = 0;
 
+	if (is_line && !probe_lines_list(client, pattern, names, error))
+		return NULL;
 	for (;;) {
 		json_t *arguments = json_pack("{s:I}", "from", (json_int_t)from), *answer, *providers;
 		bool more;
 
-		if (pattern)
+		if (pattern && !is_line)
 			json_object_set_new(arguments, "match", text_json(pattern));
 		answer = engine_ask(client, "probe-list", arguments, error);
 		if (!answer)
@@ -47,7 +51,7 @@ bool probe_name_is_pattern(const char *text)
 	for (size_t i = 0; i < G_N_ELEMENTS(providers); i++)
 		has_patterns |= g_str_has_prefix(text, providers[i]);
 	/* A path has none: [ is the name of a program. */
-	return has_patterns && strpbrk(function ? function : text, "*?[");
+	return probe_is_line(text) || (has_patterns && strpbrk(function ? function : text, "*?["));
 }
 
 const char *probe_name_program(const char *text)

@@ -22,7 +22,9 @@ char *probe_name_full(const char *text);
 #define PROBE_NAME_NOTE "usdt:"
 #define PROBE_NAME_RETURN ":return" /* behind a function of a program, or a system call */
 
-/* Whether it stands for several functions or trace points. The patterns of other providers are their engine's. */
+/*
+ * Whether it stands for several functions, places or trace points. The patterns of other providers are their engine's.
+ */
 bool probe_name_is_pattern(const char *text);
 
 /* Of a probe of a program, BINARY:FUNCTION or BINARY:PROVIDER:NAME and so on; NULL: it is none. */

@@ -40,6 +40,8 @@ enum vprof_parse_what {
 	                         libraries, and the names of the others without their bytes */
 	VPROF_PARSE_MAP,      /* functions of the text /tmp/perf-PID.map; tables */
 	VPROF_PARSE_LAYOUT,   /* what image `image` is made of; tables. `packing` is not 0: it was packed */
+	VPROF_PARSE_PLACES,   /* where statements of a source file begin that is called `text`, or the path of which
+	                         ends in that; tables */
 };
 
 enum vprof_parse_image {
@@ -104,7 +106,8 @@ enum vprof_parse_table_kind {
 	VPROF_PARSE_TABLE_RANGES,     /* struct vprof_parse_range, by start; no two are equal */
 	VPROF_PARSE_TABLE_FRAMES,     /* of 1 byte: a table of vmm/lib/symbol/cfi.h */
 	VPROF_PARSE_TABLE_COUNTS,     /* of 8 bytes: its struct cfi_statistics */
-	VPROF_PARSE_TABLE_LINES,      /* struct vprof_parse_line, by address; no two are equal */
+	VPROF_PARSE_TABLE_LINES,      /* struct vprof_parse_line: LINES by address, no two equal; PLACES by file,
+	                                 line and address */
 	VPROF_PARSE_TABLE_STRUCTURES, /* struct vprof_parse_structure, of those that were found */
 	VPROF_PARSE_TABLE_MEMBERS,    /* struct vprof_parse_member, of all of them */
 	VPROF_PARSE_TABLE_FUNCTIONS,  /* struct vprof_parse_function, by address */
@@ -135,7 +138,7 @@ struct vprof_parse_range {
 	uint32_t reserved;
 };
 
-/* From `address` to that of the next, or to the end that was asked for. */
+/* LINES: from `address` to that of the next, or to the end that was asked for. */
 struct vprof_parse_line {
 	uint64_t address;
 	uint32_t file; /* where its name begins in the text */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What vprof-parse does with debug information: the lines of a range, and the members of structures. */
+/*
+ * What vprof-parse does with debug information: the lines of a range, the places of a file's lines, and the members of
+ * structures.
+ */
 #include <glib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -30,10 +33,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	                                    .answer_bytes = ANSWER_BYTES_MAX,
 	                                    .text = "task_struct\0file\0point",
 	                                    .text_bytes = sizeof("task_struct\0file\0point")};
+	struct vprof_parse_request places = {.what = VPROF_PARSE_PLACES,
+	                                     .answer_bytes = ANSWER_BYTES_MAX,
+	                                     .text = "a.c", /* that of the corpus */
+	                                     .text_bytes = sizeof("a.c")};
 
 	answer_try(parse_lines, data, size, &lines);
 	lines.start = 0;
 	answer_try(parse_lines, data, size, &lines);
+	answer_try(parse_places, data, size, &places);
 	answer_try(parse_types, data, size, &types);
 	return 0;
 }

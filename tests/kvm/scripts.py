@@ -8,7 +8,7 @@ import harness
 import json_schemas
 import manual
 from engine import Engine
-from harness import VPROF
+from harness import SOURCE, VPROF
 
 ROUNDS = 100  # tests/guests/rounds
 PORT, MSR = 0x510, 0x174
@@ -89,6 +89,46 @@ class Scripts(harness.ProgramTest):
         self.assertEqual(self.value(maps["@known"]), 50)
         self.assertGreater(self.value(maps["@late"]), 0)
         self.assertEqual(end["statistics"]["hit"], 1 + 3 * 49 + 3 * 50)
+
+    def functions(self, places):
+        """Without the offsets, which depend on the compiler."""
+        return [re.sub(r"\+0x\w+$", "", place) for place in places]
+
+    def test_source_lines(self):
+        """A line of the guest's source in a function that is inlined twice, at a place in each; a line without code."""
+        harness.need_feature("breakpoint")
+        harness.need(harness.built_with("libdw"), "vprof was built without libdw")
+        source = (SOURCE / "tests" / "guests" / "rounds" / "guest.c").read_text().splitlines()
+        line = source.index("	at[0] = round;") + 1
+        header = (SOURCE / "vmm" / "demo" / "x86" / "x86.h").read_text().splitlines()
+        outb = next(i for i, text in enumerate(header, 1) if '"outb ' in text)
+        inlined = f"x86/x86.h:{outb}"
+        _, maps, _ = self.trace(["-e", f'''BEGIN {{ printf("ready\\n"); }} kprobe:{inlined}/arg0 < 50/{{ @[func, probe] = count(); }}
+                                 function:guest.c:{line - 1} {{ @next = count(); }}'''])
+        self.assertEqual([(func, *self.functions([probe]), count) for (func, probe), count in sorted(self.entries(maps["@"]).items())],
+                         [(name, f"kprobe:{name}", ROUNDS // 2) for name in ("round_mark", "round_port")])
+        self.assertEqual(self.value(maps["@next"]), ROUNDS)
+
+        engine = Engine(self, harness.guest("rounds"))
+
+        def listed(pattern):
+            out, err = self.run_program(VPROF, "probe", "list", pattern, "-E", engine.path)
+            return self.functions(out.split()), err
+
+        self.assertEqual(listed(f"function:{inlined}"), (["function:round_port", "function:round_mark"], ""))
+        self.assertEqual(listed(f"function:guest.c:{line - 1}"),
+                         (["function:round_mmio"], f"vprof: line {line - 1} of guest.c has no code; the next that has some is {line}\n"))
+        lines, _ = listed("function:rounds/guest.c:*")
+        self.assertIn(f"function:rounds/guest.c:{line}", lines)
+        self.assertNotIn(f"function:rounds/guest.c:{line - 1}", lines)
+        out, _ = self.run_program(VPROF, "probe", "args", "-E", engine.path, f"function:guest.c:{line}")
+        self.assertEqual(out.split()[:2], ["arg0", "arg1"])
+        for probe, message in (("guest.c:9999", r"the last line of guest.c that has code is \d+"),
+                               ("uest.c:1", "the kernel has no code of a source file uest.c"),
+                               (f"x86.h:{outb}000000000000000000000", "the last line of x86.h")):
+            self.refused(VPROF, "trace", engine.path, "-e", f"function:{probe}", message=message)
+        self.assertIn("a line of a source file, which the engine does not read",
+                      engine.ask("probe-add", probe=f"function:{inlined}")["error"]["desc"])
 
     def test_maps_have_a_size(self):
         script = f'BEGIN {{ printf("ready\\n"); }} io:{PORT:#x}:out {{ @[args.value] = count(); @n = count(); }} END {{ print(@, 3); clear(@n); }}'

@@ -11,6 +11,7 @@ static const parse_fn parsers[] = {
 	[VPROF_PARSE_PAGES] = parse_pages,
 #ifdef VPROF_HAVE_LIBDW
 	[VPROF_PARSE_LINES] = parse_lines,       [VPROF_PARSE_TYPES] = parse_types,
+	[VPROF_PARSE_PLACES] = parse_places,
 #endif
 	[VPROF_PARSE_SYMBOLS] = parse_symbols,   [VPROF_PARSE_FRAMES] = parse_frames,
 	[VPROF_PARSE_PROGRAMS] = parse_programs, [VPROF_PARSE_MAP] = parse_map,

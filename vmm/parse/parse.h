@@ -45,6 +45,8 @@ bool parse_programs(const struct parse_input *input, const struct vprof_parse_re
                     struct parse_answer *answer, GError **error);
 bool parse_lines(const struct parse_input *input, const struct vprof_parse_request *request,
                  struct parse_answer *answer, GError **error);
+bool parse_places(const struct parse_input *input, const struct vprof_parse_request *request,
+                  struct parse_answer *answer, GError **error);
 bool parse_pages(const struct parse_input *input, const struct vprof_parse_request *request,
                  struct parse_answer *answer, GError **error);
 bool parse_types(const struct parse_input *input, const struct vprof_parse_request *request,

@@ -306,6 +306,15 @@ static bool return_parse(struct probe_spec *spec, const char *text, GError **err
 	return true;
 }
 
+static bool source_line_error(const char *text, GError **error)
+{
+	g_set_error(
+		error, PROBE_ERROR, PROBE_ERROR_SYNTAX,
+		"\"function:%s\" is a line of a source file, which the engine does not read; `vprof probe list function:%s` shows its places, each of which is a probe",
+		text, text);
+	return false;
+}
+
 /* Where the instructions of a module begin is not known, so its functions have no offsets. */
 static bool function_parse(struct probe_spec *spec, const char *text, GError **error)
 {
@@ -315,6 +324,8 @@ static bool function_parse(struct probe_spec *spec, const char *text, GError **e
 	size_t length = plus ? (size_t)(plus - text) : strlen(text);
 	bool address = module == 0 && g_ascii_isdigit(text[0]);
 
+	if (module > 0 && g_ascii_isdigit(text[module + 1]))
+		return source_line_error(text, error);
 	if (length == 0 || text[0] == PROBE_MODULE_SEPARATOR || length >= sizeof(spec->symbol) ||
 	    (plus && (address || module > 0)) || (address && !probe_number(text, UINT64_MAX, &spec->offset)) ||
 	    (plus && !probe_number(plus + 1, UINT16_MAX, &spec->offset)))
@@ -551,8 +562,8 @@ static const struct probe_provider function_returns = {
 	.hit = return_hit};
 static const struct probe_provider functions = {
 	.name = "function",
-	.syntax = "function:NAME[+OFFSET], function:MODULE:NAME or function:ADDRESS",
-	.summary = "the guest's kernel enters a function",
+	.syntax = "function:NAME[+OFFSET], function:MODULE:NAME, function:FILE:LINE or function:ADDRESS",
+	.summary = "the guest's kernel enters a function, or begins a statement of a line of its source",
 	.trigger = PROBE_BY_BREAKPOINT,
 	.arguments = function_arguments,
 	.parse = function_parse,

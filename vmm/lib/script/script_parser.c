@@ -592,20 +592,39 @@ static char *own_name(const char *text, size_t n, char **provider, const char **
 	return g_steal_pointer(&given);
 }
 
-/* Up to a blank, a comma, the predicate or the statements. The lexer is at its first character. */
-static bool parse_probe(struct parser *parser, struct script *script, struct clause *clause)
+/* Of PROVIDER:FILE:LINE, the file of which may have slashes; 0: it is none. */
+static size_t source_line_length(const char *text)
 {
-	static const char *const elsewhere[] = {
-		"software:", "hardware:", "kretfunc:", "fexit:", "rawtracepoint:", "watchpoint:", "iter:"};
+	static const char path[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+/";
+	const char *file = strpbrk(text, ": \t\r\n,{}/");
+	const size_t n = file && *file == ':' ? strspn(file + 1, path) : 0,
+		     digits = n > 0 && file[n + 1] == ':' ? strspn(file + n + 2, "0123456789") : 0;
+
+	return digits > 0 && memchr(file, '.', n + 1) ? (size_t)(file + n + 2 + digits - text) : 0;
+}
+
+/* Up to a blank, a comma, the predicate or the statements. The lexer is at its first character. */
+static size_t probe_length(const char *text)
+{
 	static const char *const of_paths[] = {"uprobe:", "u:", "uretprobe:", "ur:", "user:", "usdt:", "U:"};
-	struct lexer *lexer = &parser->lexer;
-	const char *text = parser->token.at;
-	struct written written;
 	bool has_path = false;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(of_paths); i++)
 		has_path |= g_str_has_prefix(text, of_paths[i]);
-	const size_t n = strcspn(text, has_path ? " \t\r\n,{}" : " \t\r\n,/{}");
+	const size_t line = has_path ? 0 : source_line_length(text);
+
+	return line > 0 ? line : strcspn(text, has_path ? " \t\r\n,{}" : " \t\r\n,/{}");
+}
+
+/* The lexer is at its first character. */
+static bool parse_probe(struct parser *parser, struct script *script, struct clause *clause)
+{
+	static const char *const elsewhere[] = {
+		"software:", "hardware:", "kretfunc:", "fexit:", "rawtracepoint:", "watchpoint:", "iter:"};
+	struct lexer *lexer = &parser->lexer;
+	const char *text = parser->token.at;
+	const size_t n = probe_length(text);
+	struct written written;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(elsewhere); i++) {
 		if (!g_str_has_prefix(text, elsewhere[i]))

@@ -11,22 +11,35 @@
 #define ANSWER_BYTES_MAX (32u << 20)
 
 struct source_lines {
-	struct vprof_parse_line *lines; /* by address; text[file] ends with a NUL inside */
+	struct vprof_parse_line *lines; /* text[file] ends with a NUL inside */
 	size_t n;
 	char *text;
 	uint64_t start, bytes;
 };
 
-static bool rows_are_sound(const struct vprof_parse_line *rows, size_t n, size_t text_bytes)
+/* What holds for two rows that follow each other. */
+typedef bool rows_in_order(const struct vprof_parse_line *before, const struct vprof_parse_line *row);
+
+static bool by_address(const struct vprof_parse_line *before, const struct vprof_parse_line *row)
+{
+	return row->address > before->address;
+}
+
+static bool by_line(const struct vprof_parse_line *before, const struct vprof_parse_line *row)
+{
+	return row->file != before->file || row->line >= before->line;
+}
+
+static bool rows_are_sound(const struct vprof_parse_line *rows, size_t n, size_t text_bytes, rows_in_order *in_order)
 {
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].line > G_MAXINT || (rows[i].line > 0 && rows[i].file >= text_bytes) ||
-		    (i > 0 && rows[i].address <= rows[i - 1].address))
+		    (i > 0 && !in_order(&rows[i - 1], &rows[i])))
 			return false;
 	return true;
 }
 
-struct source_lines *source_lines_decode(GBytes *answer, uint64_t start, uint64_t bytes)
+static struct source_lines *decode(GBytes *answer, rows_in_order *in_order)
 {
 	size_t n, text_bytes = 0;
 	const struct vprof_parse_line *rows = table_find(answer, VPROF_PARSE_TABLE_LINES, sizeof(*rows), &n);
@@ -34,50 +47,89 @@ struct source_lines *source_lines_decode(GBytes *answer, uint64_t start, uint64_
 
 	if (!text)
 		text_bytes = 0; /* of no line */
-	if (!rows || !rows_are_sound(rows, n, text_bytes))
+	if (!rows || !rows_are_sound(rows, n, text_bytes, in_order))
 		return NULL;
-	struct source_lines *lines = g_new(struct source_lines, 1);
+	struct source_lines *lines = g_new0(struct source_lines, 1);
 
-	*lines = (struct source_lines){
-		g_memdup2(rows, n * sizeof(*rows)), n, g_memdup2(text, text_bytes), start, bytes,
-	};
+	lines->lines = g_memdup2(rows, n * sizeof(*rows));
+	lines->n = n;
+	lines->text = g_memdup2(text, text_bytes);
 	return lines;
 }
 
-static GBytes *ask(const struct image *image, uint64_t start, uint64_t bytes, GError **error)
+struct source_lines *source_lines_decode(GBytes *answer, uint64_t start, uint64_t bytes)
 {
-	struct vprof_parse_request request = {
-		.what = VPROF_PARSE_LINES, .answer_bytes = ANSWER_BYTES_MAX, .start = start, .length = bytes};
-	int file = image_debug_file(image, &request.bytes, error);
-	int answer = file >= 0 ? parser_ask(&request, file, error) : -1;
+	struct source_lines *lines = decode(answer, by_address);
+
+	if (lines) {
+		lines->start = start;
+		lines->bytes = bytes;
+	}
+	return lines;
+}
+
+struct source_lines *source_lines_decode_file(GBytes *answer)
+{
+	struct source_lines *lines = decode(answer, by_line);
+	size_t i = 0;
+
+	while (lines && i < lines->n && lines->lines[i].line > 0)
+		i++;
+	if (!lines || i == lines->n)
+		return lines;
+	source_lines_free(lines);
+	return NULL;
+}
+
+/* NULL without *error: the image has no debug information. */
+static GBytes *ask(const struct image *image, struct vprof_parse_request *request, GError **error)
+{
+	g_autoptr(GError) why = NULL;
+	int file = image_debug_file(image, &request->bytes, &why);
+	int answer = file >= 0 ? parser_ask(request, file, &why) : -1;
 	GBytes *mapped = answer >= 0 ? sealed_map(answer) : NULL;
 
 	if (answer >= 0)
 		close(answer);
 	if (file >= 0)
 		close(file);
-	return mapped;
-}
-
-struct source_lines *source_lines_new(const struct image *image, uint64_t start, uint64_t bytes, GError **error)
-{
-	g_autoptr(GError) why = NULL;
-	g_autoptr(GBytes) answer = ask(image, start, bytes, &why);
-
 	/* That a program has none is no failure. */
 	if (why && !g_error_matches(why, PARSER_ERROR, PARSER_ERROR_REFUSED))
 		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_FORMAT, "the debug information of %s %s", image_path(image),
 		            why->message);
-	if (!answer)
-		return NULL;
-	struct source_lines *lines = source_lines_decode(answer, start, bytes);
+	return mapped;
+}
 
+static struct source_lines *lines_checked(const struct image *image, struct source_lines *lines, GError **error)
+{
 	if (!lines)
 		g_set_error(
 			error, IMAGE_ERROR, IMAGE_ERROR_FORMAT,
 			"the debug information of %s cannot be read: what vprof-parse says of it contradicts itself",
 			image_path(image));
 	return lines;
+}
+
+struct source_lines *source_lines_new(const struct image *image, uint64_t start, uint64_t bytes, GError **error)
+{
+	struct vprof_parse_request request = {
+		.what = VPROF_PARSE_LINES, .answer_bytes = ANSWER_BYTES_MAX, .start = start, .length = bytes};
+	g_autoptr(GBytes) answer = ask(image, &request, error);
+
+	return answer ? lines_checked(image, source_lines_decode(answer, start, bytes), error) : NULL;
+}
+
+struct source_lines *source_lines_new_file(const struct image *image, const char *file, GError **error)
+{
+	struct vprof_parse_request request = {.what = VPROF_PARSE_PLACES, .answer_bytes = ANSWER_BYTES_MAX};
+
+	if (!parser_add_name(&request, file)) {
+		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_FORMAT, "the name of the source file is too long");
+		return NULL;
+	}
+	g_autoptr(GBytes) answer = ask(image, &request, error);
+
+	return answer ? lines_checked(image, source_lines_decode_file(answer), error) : NULL;
 }
 
 void source_lines_free(struct source_lines *lines)
@@ -107,5 +159,14 @@ bool source_lines_find(const struct source_lines *lines, uint64_t address, const
 		return false;
 	*file = lines->text + lines->lines[low - 1].file;
 	*line = (int)lines->lines[low - 1].line;
+	return true;
+}
+
+bool source_lines_place(const struct source_lines *lines, size_t i, struct source_place *place)
+{
+	if (i >= lines->n)
+		return false;
+	*place = (struct source_place){lines->lines[i].address, lines->text + lines->lines[i].file,
+	                               (int)lines->lines[i].line};
 	return true;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which line of which source file an instruction comes from, by the DWARF line tables of an image (vprof-parse). */
+/*
+ * Which line of which source file an instruction comes from, and where the code of a line is, by the DWARF line tables
+ * of an image (vprof-parse).
+ */
 #ifndef VPROF_SYMBOL_SOURCE_LINES_H
 #define VPROF_SYMBOL_SOURCE_LINES_H
 
@@ -21,5 +24,21 @@ void source_lines_free(struct source_lines *lines);
 
 /* *file lives as long as `lines`. False when nothing is known. */
 bool source_lines_find(const struct source_lines *lines, uint64_t address, const char **file, int *line);
+
+struct source_place {
+	uint64_t address;
+	const char *file; /* lives as long as the lines */
+	int line;
+};
+
+/*
+ * The places where statements of a source file begin, inlined copies included. `file`: its path, or the end of it from
+ * behind a slash on ("fs/open.c"), which several files may have. NULL as source_lines_new.
+ */
+struct source_lines *source_lines_new_file(const struct image *image, const char *file, GError **error);
+/* The same of what vprof-parse says, which is checked. NULL: it contradicts itself. */
+struct source_lines *source_lines_decode_file(GBytes *answer);
+/* The i-th of source_lines_new_file, by file, line and address; false behind the last. */
+bool source_lines_place(const struct source_lines *lines, size_t i, struct source_place *place);
 
 #endif
