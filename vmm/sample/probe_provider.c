@@ -406,14 +406,24 @@ static const struct probe_provider traced_calls, traced_call_returns, traced_all
 
 bool probe_call_number(const char *name, uint32_t *number)
 {
-	/* arch/x86/entry/syscalls/syscall_64.tbl, where the two differ. */
+	/*
+	 * arch/x86/entry/syscalls/syscall_64.tbl, where the two differ: those by the second name are calls of 32-bit
+	 * programs in the source, and these are all that others are.
+	 */
 	static const char *const others[][2] = {{"newfstat", "fstat"},      {"newlstat", "lstat"},
 	                                        {"newstat", "stat"},        {"newuname", "uname"},
 	                                        {"sendfile64", "sendfile"}, {"umount", "umount2"}};
+	static const char *const of_32_bits[] = {"get_thread_area", "set_thread_area", "uselib"};
 
-	for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+	for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
 		if (strcmp(name, others[i][0]) == 0)
 			return syscall_number(others[i][1], number);
+		if (strcmp(name, others[i][1]) == 0)
+			return false;
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(of_32_bits); i++)
+		if (strcmp(name, of_32_bits[i]) == 0)
+			return false;
 	return syscall_number(name, number);
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Numbers and names of Linux system calls of this architecture, as the <asm/unistd.h> that we are built with has them.
+/*
+ * Numbers and names of Linux system calls of this architecture: as the <asm/unistd.h> that we are built with has them,
+ * and later ones, up to Linux 6.17.
  */
 #ifndef VPROF_PROFILE_SYSCALL_NAME_H
 #define VPROF_PROFILE_SYSCALL_NAME_H
