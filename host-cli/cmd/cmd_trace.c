@@ -227,8 +227,9 @@ static bool trace_open(struct trace *trace, const char *engine, GError **error)
 		return false;
 	say_waiting(trace);
 	patches = trace_source_patches(trace->source);
-	if (patches > 0 && g_strcmp0(trace->given->breakpoints, "patch") != 0)
-		say("the processor's breakpoints are taken: %u of the probes are an INT3 in the guest's code", patches);
+	if (patches > 0 && g_strcmp0(trace->given->breakpoints, TRACE_PATCH) != 0)
+		say("more probes than the processor may have breakpoints for: %u of them are an INT3 in the guest's code",
+		    patches);
 	return trace->script || place_query(trace, error);
 }
 

@@ -122,6 +122,7 @@ static bool place_target(struct trace_script *self, struct target *target, const
 {
 	struct trace_options options = {.breakpoints = breakpoints};
 
+	g_strfreev(target->fields);
 	target->fields = script_fields(self->script, (const char *const *)target->written->pdata, target->name);
 	options.paths = target->fields;
 	if (!trace_source_add(self->source, target->name, &options, error))
@@ -130,17 +131,30 @@ static bool place_target(struct trace_script *self, struct target *target, const
 	return true;
 }
 
+/* Those of patterns that can be patches, where the others may need all breakpoints of the processor. */
+static void patch_targets(struct trace_script *self)
+{
+	for (guint i = 0; i < self->targets->len; i++) {
+		struct target *target = g_ptr_array_index(self->targets, i);
+
+		if (target->is_of_pattern)
+			place_target(self, target, TRACE_PATCH, NULL);
+	}
+}
+
 /* Those of a pattern that cannot be probed are left out, as long as one is left. */
 static bool place_targets(struct trace_script *self, const char *breakpoints, GError **error)
 {
 	unsigned left_out = 0;
 	g_autofree char *why = NULL;
 
+	if (!breakpoints && self->targets->len > TRACE_PROBES_SURE)
+		patch_targets(self);
 	for (guint i = 0; i < self->targets->len; i++) {
 		struct target *target = g_ptr_array_index(self->targets, i);
 		g_autoptr(GError) failure = NULL;
 
-		if (place_target(self, target, breakpoints, &failure))
+		if (target->probe || place_target(self, target, breakpoints, &failure))
 			continue;
 		if (!target->is_of_pattern) {
 			g_propagate_error(error, g_steal_pointer(&failure));

@@ -140,14 +140,32 @@ json_t *trace_source_matching(struct trace_source *source, const char *pattern, 
 	return NULL;
 }
 
+/* The names that could not be patched (new reference); steals `names`. */
+static json_t *patch_all(struct trace_source *source, json_t *names, const struct trace_options *options)
+{
+	struct trace_options patch = *options;
+	json_t *others = json_array(), *name;
+	size_t i;
+
+	patch.breakpoints = TRACE_PATCH;
+	json_array_foreach(names, i, name)
+		if (!trace_source_add(source, json_string_value(name), &patch, NULL))
+			json_array_append(others, name);
+	json_decref(names);
+	return others;
+}
+
 bool trace_source_add_all(struct trace_source *source, const char *pattern, const struct trace_options *options,
                           unsigned *left_out, char **why, GError **error)
 {
 	json_t *names = trace_source_matching(source, pattern, error), *name;
+	const size_t n = json_array_size(names);
 	size_t i;
 
 	*left_out = 0;
 	*why = NULL;
+	if (!options->breakpoints && n > TRACE_PROBES_SURE)
+		names = patch_all(source, names, options);
 	json_array_foreach(names, i, name) {
 		g_autoptr(GError) failure = NULL;
 
@@ -156,7 +174,7 @@ bool trace_source_add_all(struct trace_source *source, const char *pattern, cons
 		if ((*left_out)++ == 0)
 			*why = g_strdup(failure->message);
 	}
-	const bool none = names && *left_out == json_array_size(names);
+	const bool none = names && *left_out == n;
 
 	if (none)
 		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE, "%s", *why);

@@ -25,6 +25,12 @@ struct trace_options {
 	bool stack;
 	const char *breakpoints; /* "any", "processor", "patch", or NULL */
 };
+/*
+ * Of so many probes, some may not get a breakpoint of the processor. Then those that can be patches are, and leave
+ * these for the others.
+ */
+#define TRACE_PROBES_SURE 4u
+#define TRACE_PATCH "patch"
 /* Asks the engine, as engine_ask. */
 json_t *trace_source_ask(struct trace_source *source, const char *method, json_t *arguments, GError **error);
 /* The names of what matches a pattern, as many as a client can have probes (new reference). */
