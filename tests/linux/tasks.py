@@ -12,6 +12,7 @@ PERF_ROW = re.compile(r"^\s*[\d.]+%\s+(\d+)\s+(\S.*?)\s*$", re.MULTILINE)
 
 FORK = re.compile(r"PERF_RECORD_FORK\((\d+):\d+\):\((\d+):")
 EXIT = re.compile(r"PERF_RECORD_EXIT\((\d+):")
+EXEC = re.compile(r"PERF_RECORD_COMM exec: (.*):(\d+)/")
 SWITCH = re.compile(r"PERF_RECORD_SWITCH_CPU_WIDE (OUT|IN) ")
 
 # Counts as itself, while another of it counts in one cgroup, then in one below that. There is no ACPI to power off by.
@@ -41,12 +42,22 @@ class TaskChecks:
     """Of a LinuxTest, with a recording of INIT on two vCPUs, with --switch-events."""
 
     def check_task_events(self, tasks):
-        """Every sampled task was announced once, under its parent; those that have ended were seen to."""
+        """Every task was announced once, under its parent, with each program that it has executed and its end: none is missed."""
         script = perf.perf("script", "--show-task-events", "-i", self.recording)
         forks, exits = FORK.findall(script), EXIT.findall(script)
         parents = {int(pid): int(parent) for pid, parent in forks}
-        print(f"  {len(forks)} forks, {len(exits)} exits", flush=True)
+        execs = EXEC.findall(script)
+        print(f"  {len(forks)} forks, {len(exits)} exits, {len(execs)} execs", flush=True)
         self.assertEqual(len(parents), len(forks))
+        # All tasks have the next number, and the last ones of INIT's are awaited, but for what the end of the kernel makes.
+        self.assertEqual(set(parents), set(range(1, len(parents) + 1)))
+        children = sorted(pid for pid, parent in parents.items() if parent == 1)
+        self.assertEqual(sorted(int(pid) for pid in exits if int(pid) in children), children)
+        # Each but the subshell has executed busybox; init was executed itself, and has executed the last one.
+        executed = collections.Counter(int(pid) for _, pid in execs)
+        self.assertEqual(executed[1], 2)
+        self.assertEqual(len(set(children) - set(executed)), 1)
+        self.assertEqual(max(executed[pid] for pid in children), 1)
         self.assertEqual({pid for _, pid in tasks if pid > 0} - set(parents), set())
         self.assertEqual({parents[pid] for comm, pid in tasks if comm.startswith(("kworker/", "rcu_"))}, {2})
         self.assertEqual({parents[pid] for comm, pid in tasks if comm in PROGRAMS and pid != 1}, {1})

@@ -22,7 +22,8 @@ static const struct kernel_layout kernel = {
                   .comm = 0x20,
                   .mm = 0x40,
                   .real_parent = 0x48,
-                  .exit_state = 0x50},
+                  .exit_state = 0x50,
+                  .self_exec_id = 0x58},
 };
 
 static struct fake_guest fake;
@@ -43,7 +44,7 @@ static void setup(void)
 	claims = (struct task_claims){0};
 	read_ring_open(RING_BYTES);
 	announcer = (struct announcer){.ring = ring};
-	namer_init(&namer, &kernel, &claims, &announcer);
+	namer_init(&namer, &kernel, &claims, &announcer, false);
 	now = 100;
 }
 
@@ -92,7 +93,7 @@ static char *said(void)
 			g_string_append_printf(text, "%s %u<%u ", task.type == PERF_RECORD_FORK ? "fork" : "exit",
 			                       task.tid, task.parent_tid);
 		} else if (record_comm_decode(record, bytes, &comm)) {
-			g_string_append_printf(text, "comm %u %s ", comm.tid, comm.comm.raw);
+			g_string_append_printf(text, "%s %u %s ", comm.exec ? "exec" : "comm", comm.tid, comm.comm.raw);
 		}
 	}
 	ring_reader_release(reader);
@@ -149,7 +150,7 @@ START_TEST(several_vcpus_announce_a_task_once)
 	struct task init = task_make(0, 1, "init"), shell = task_make(1, 7, "sh");
 	struct namer other;
 
-	namer_init(&other, &kernel, &claims, &announcer);
+	namer_init(&other, &kernel, &claims, &announcer, false);
 	sample(&namer, &shell);
 	sample(&other, &shell);
 	assert_said("fork 7<1 comm 7 sh comm 7 sh ");
@@ -162,6 +163,58 @@ START_TEST(several_vcpus_announce_a_task_once)
 		sample(&namer, &init);
 	}
 	assert_said("exit 7<0 ");
+}
+END_TEST
+
+static void run(struct namer *by, const struct task *task, bool enters)
+{
+	const struct record_id id = {.pid = task->pid, .tid = task->tid, .time_ns = now++, .cpu = 1, .id = 9};
+
+	(enters ? namer_entered : namer_left)(by, &walk, task, &id);
+}
+
+static void task_execute(unsigned i)
+{
+	fake.ram[TASKS_GPA + i * 512 + kernel.tasks.self_exec_id]++;
+}
+
+/* With two vCPUs, each thing once: what is executed by the one that the task ran on, and its end. */
+START_TEST(switches_miss_nothing)
+{
+	struct task init = task_make(0, 1, "init"), shell = task_make(1, 7, "sh"), idle = task_make(2, 0, "swapper/0");
+	struct namer other;
+
+	namer_init(&namer, &kernel, &claims, &announcer, true);
+	namer_init(&other, &kernel, &claims, &announcer, true);
+	run(&namer, &idle, false);
+	run(&namer, &init, true);
+	assert_said("fork 1<1 comm 1 init ");
+	run(&namer, &init, false);
+	run(&namer, &shell, true);
+	assert_said("fork 7<1 comm 7 sh ");
+	/* Another program of that name, which a sample sees. */
+	task_execute(1);
+	sample(&namer, &shell);
+	assert_said("exec 7 sh ");
+	run(&namer, &shell, false);
+	assert_said("");
+	run(&other, &shell, true);
+	assert_said("comm 7 sh ");
+	task_execute(1);
+	g_strlcpy(shell.comm, "ls", sizeof(shell.comm));
+	run(&other, &shell, false);
+	assert_said("exec 7 ls ");
+	run(&namer, &shell, true);
+	assert_said("comm 7 ls ");
+	task_exit(1);
+	sample(&other, &init);
+	run(&namer, &shell, false);
+	assert_said("comm 1 init exit 7<0 ");
+	for (unsigned i = 0; i < TASK_CACHE_ENTRIES; i++) {
+		sample(&namer, &init);
+		sample(&other, &init);
+	}
+	assert_said("");
 }
 END_TEST
 
@@ -206,6 +259,7 @@ int main(void)
 	tcase_add_test(tests, a_task_appears_changes_its_name_and_goes);
 	tcase_add_test(tests, another_task_in_the_place_of_one_that_went);
 	tcase_add_test(tests, several_vcpus_announce_a_task_once);
+	tcase_add_test(tests, switches_miss_nothing);
 	tcase_add_test(tests, idle_tasks_are_not_announced);
 	tcase_add_test(tests, a_full_ring_is_tried_again);
 	suite_add_tcase(suite, tests);

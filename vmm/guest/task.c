@@ -38,6 +38,7 @@ bool task_layout_load(const struct image *image, const struct symtab *symtab, co
 	    !processor_of_image(image)->kernel->tasks_load(&loaded, symtab, types, error))
 		return false;
 	types_has(types, "mm_struct", "pgd", &loaded.mm_pgd);
+	types_has(types, "task_struct", "self_exec_id", &loaded.self_exec_id);
 	*layout = loaded;
 	return true;
 }
@@ -189,6 +190,17 @@ uint64_t task_first_area(const struct task_layout *layout, struct page_walk *wal
 	uint64_t area;
 
 	return layout->offsets != 0 && kernel_read(walk, layout->offsets, &area, sizeof(area)) ? area : 0;
+}
+
+/* Of its 64 bits, 32 before Linux 5.6, the low ones count. */
+uint32_t task_read_execs(const struct task_layout *layout, struct page_walk *walk, const struct task *task)
+{
+	uint32_t execs = 0;
+
+	if (layout->self_exec_id == 0 ||
+	    !kernel_read(walk, task->address + layout->self_exec_id, &execs, sizeof(execs)))
+		return 0;
+	return execs;
 }
 
 bool task_has_ended(const struct task_layout *layout, struct page_walk *walk, const struct task *task)

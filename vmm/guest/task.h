@@ -35,6 +35,7 @@ struct task_layout {
 	uint64_t current_task;                /* per-CPU */
 	uint32_t pid, tgid, comm, start_time; /* in task_struct */
 	uint32_t exit_state, real_parent, mm; /* there, too */
+	uint32_t self_exec_id;                /* there, too; 0: not found */
 	uint32_t mm_pgd;                      /* in mm_struct; 0: not found */
 };
 
@@ -100,6 +101,12 @@ bool task_walk_open(const struct task_layout *layout, const struct page_walk *ke
  * (cpu_area.h).
  */
 uint64_t task_first_area(const struct task_layout *layout, struct page_walk *walk);
+
+/*
+ * A number that changes with each execve(2) of the task, and that a new task has from its parent; 0 where it is not
+ * known.
+ */
+uint32_t task_read_execs(const struct task_layout *layout, struct page_walk *walk, const struct task *task);
 
 /* True when the task has exited, or its task_struct belongs to another task. `walk`: of any task. */
 bool task_has_ended(const struct task_layout *layout, struct page_walk *walk, const struct task *task);

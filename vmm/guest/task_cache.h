@@ -14,6 +14,7 @@
 struct task_entry {
 	struct task task; /* as last seen; address 0: the entry is free */
 	bool announced;   /* its start was announced, and its end is to be announced */
+	uint32_t execs;   /* task_read_execs */
 };
 
 struct task_cache {

@@ -4,9 +4,9 @@
 #include <string.h>
 
 void namer_init(struct namer *namer, const struct kernel_layout *kernel, struct task_claims *claims,
-                struct announcer *announcer)
+                struct announcer *announcer, bool by_switches)
 {
-	*namer = (struct namer){.kernel = kernel, .claims = claims, .announcer = announcer};
+	*namer = (struct namer){.kernel = kernel, .claims = claims, .announcer = announcer, .by_switches = by_switches};
 }
 
 /* Relaxed: nothing else is published by it; the time stamps order the records. */
@@ -54,17 +54,24 @@ static bool task_announce(struct namer *namer, struct page_walk *walk, const str
 static void task_name(struct namer *namer, struct page_walk *walk, const struct task *task, const struct record_id *id)
 {
 	struct task_entry *known = task_cache_find(&namer->tasks, task);
+	const uint32_t execs = namer->by_switches ? task_read_execs(&namer->kernel->tasks, walk, task) : 0;
+	const struct record_comm named = {
+		.pid = id->pid, .tid = id->tid, .exec = known && known->execs != execs, .comm = {task->comm}};
 
-	if (known && known->task.pid == task->pid && memcmp(known->task.comm, task->comm, TASK_COMM_BYTES) == 0)
+	if (known && !named.exec && known->task.pid == task->pid &&
+	    memcmp(known->task.comm, task->comm, TASK_COMM_BYTES) == 0)
 		return;
 	bool announced = !known && task_announce(namer, walk, task, id);
-	const struct record_comm named = {.pid = id->pid, .tid = id->tid, .comm = {task->comm}};
 
 	/* If the name did not fit, the next sample tries again. */
-	if (announce_comm(namer->announcer, &named, id))
-		task_cache_put(&namer->tasks, task)->announced |= announced;
-	else if (announced)
+	if (announce_comm(namer->announcer, &named, id)) {
+		struct task_entry *entry = task_cache_put(&namer->tasks, task);
+
+		entry->announced |= announced;
+		entry->execs = execs;
+	} else if (announced) {
 		task_unclaim(namer->claims, task);
+	}
 }
 
 /* Checks one more of the known tasks for its end. */
@@ -76,7 +83,7 @@ static void task_check_end(struct namer *namer, struct page_walk *walk, const st
 	if (!entry || entry->task.address == current->address ||
 	    !task_has_ended(&namer->kernel->tasks, walk, &entry->task))
 		return;
-	if (!entry->announced || task_write(namer, PERF_RECORD_EXIT, walk, &entry->task, id))
+	if (!entry->announced || namer->by_switches || task_write(namer, PERF_RECORD_EXIT, walk, &entry->task, id))
 		*entry = (struct task_entry){0};
 }
 
@@ -86,4 +93,28 @@ void namer_task(struct namer *namer, struct page_walk *walk, const struct task *
 	if (task->tid != 0)
 		task_name(namer, walk, task, id);
 	task_check_end(namer, walk, task, id);
+}
+
+void namer_entered(struct namer *namer, struct page_walk *walk, const struct task *task, const struct record_id *id)
+{
+	struct task_entry *known = task_cache_find(&namer->tasks, task);
+
+	/* What it has executed on another vCPU was seen there. */
+	if (known && namer->by_switches)
+		known->execs = task_read_execs(&namer->kernel->tasks, walk, task);
+	namer_task(namer, walk, task, id);
+}
+
+void namer_left(struct namer *namer, struct page_walk *walk, const struct task *task, const struct record_id *id)
+{
+	struct task_entry *entry;
+
+	if (task->tid == 0)
+		return;
+	task_name(namer, walk, task, id);
+	entry = task_cache_find(&namer->tasks, task);
+	if (!entry || !task_has_ended(&namer->kernel->tasks, walk, task))
+		return;
+	task_write(namer, PERF_RECORD_EXIT, walk, task, id);
+	*entry = (struct task_entry){0};
 }

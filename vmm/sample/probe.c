@@ -424,7 +424,7 @@ static void start_on_vcpu(void *data)
 	cpu->ring = call->set->rings[call->vcpu];
 	cpu->announcer = (struct announcer){.ring = cpu->ring};
 	if (call->set->kernel)
-		namer_init(&cpu->namer, call->set->kernel, call->set->claims, &cpu->announcer);
+		namer_init(&cpu->namer, call->set->kernel, call->set->claims, &cpu->announcer, false);
 	if (cpu->mapper)
 		mapper_init(cpu->mapper, &call->set->kernel->mappings, &cpu->announcer,
 		            session_tables(call->set->hub->session));

@@ -120,7 +120,7 @@ static void wait_announce(struct sampling *sampling, struct page_walk *walk, con
 			                                .cpu = id->cpu,
 			                                .id = id->id};
 
-			namer_task(&sampling->namer, walk, others[i], &other);
+			namer_entered(&sampling->namer, walk, others[i], &other);
 		}
 }
 
@@ -497,7 +497,7 @@ static struct sampling *sampling_new(struct sampler *sampler, const struct sampl
 	sampling->chains = config->unwind || config->session->host;
 	sampling->stalls = config->session->stall;
 	sampling->announcer = (struct announcer){.ring = ring};
-	namer_init(&sampling->namer, kernel, config->claims, &sampling->announcer);
+	namer_init(&sampling->namer, kernel, config->claims, &sampling->announcer, config->session->switches);
 	mapper_init(&sampling->mapper, kernel ? &kernel->mappings : NULL, &sampling->announcer, config->tables);
 	module_mapper_init(&sampling->modules, kernel && kernel->has_modules ? &kernel->modules : NULL,
 	                   &sampling->announcer);
@@ -643,9 +643,11 @@ void sampler_switched(struct sampler *sampler, const struct task_view *view, con
 
 	id_set_task(&id, previous);
 	switch_write(sampling, true, next, &id);
+	if (previous)
+		namer_left(&sampling->namer, view->walk, previous, &id);
 	id_set_task(&id, next);
 	if (next)
-		namer_task(&sampling->namer, view->walk, next, &id);
+		namer_entered(&sampling->namer, view->walk, next, &id);
 	switch_write(sampling, false, previous, &id);
 }
 
