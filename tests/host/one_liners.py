@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """The twelve lessons of bpftrace's tutorial of one-liners, by vprof, on Debian's kernel with a workload of known counts. One boot does
-the workload three times: each time as many lessons look at it as the processor has breakpoints for."""
+the workload three times: each time as many lessons look at it as the processor has breakpoints for. Another boot compares them with
+Debian's bpftrace in the guest."""
 import json
 import lzma
+import math
 import pathlib
 import re
+import shutil
 import signal
 
 import harness
@@ -17,13 +20,14 @@ QUIET = "--append", "quiet"
 MODULES = ("drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virtio/virtio_mmio", "drivers/block/virtio_blk",
            "arch/x86/kernel/cpuid")
 # The end of a mount gives the kernel's thread for RCU work something to do: its trace points are the scheduler's first.
-INIT = """#!/bin/sh
+START = """#!/bin/sh
 busybox mount -t proc proc /proc
 busybox mount -t devtmpfs dev /dev
 for name in virtio virtio_ring virtio_mmio virtio_blk; do [ ! -e /bin/$name.ko ] || busybox insmod /bin/$name.ko; done
 until_told() { until [ "$(busybox dd if=/dev/vda bs=512 count=1 iflag=direct 2>/dev/null | busybox tr -d '\\0')" = "$1" ]; do $2; busybox usleep 300000; done; }
 work() { (until_told "$1"; busybox grep ctxt /proc/stat; exec known_calls) & echo "init: $1 $!"; wait $!; }
-remount() { busybox mount -t tmpfs none /mnt; busybox umount /mnt; }
+"""
+INIT = START + """remount() { busybox mount -t tmpfs none /mnt; busybox umount /mnt; }
 work events
 work calls
 busybox mkdir /mnt
@@ -37,6 +41,35 @@ until_told later
 known_calls later &
 until_told "go on" remount
 busybox killall known_calls
+exec known_calls
+"""
+# bpftrace sees the work by each lesson, whose number and last line of output are on the console; afterwards vprof does.
+BESIDE = START + """busybox mount -t sysfs sys /sys
+busybox mount -t debugfs debug /sys/kernel/debug
+busybox mkdir /usr /bpftrace
+busybox mount -o ro /dev/vdb /bpftrace
+for name in lib lib64 usr/lib; do [ ! -e /bpftrace/$name ] || busybox ln -s /bpftrace/$name /$name; done
+both() { busybox grep -q "beat 1" "$1" && busybox grep -q "beat 2" "$1"; }
+for lesson in /bin/*.bt; do
+	out=/out-${lesson##*/}
+	(until [ -e /go ]; do busybox usleep 100000; done; exec known_calls) & worker=$!
+	/bpftrace/bin/bpftrace -B none -f json $lesson $worker >$out 2>&1 & tracer=$!
+	until both $out || [ ! -e /proc/$tracer ]; do busybox usleep 200000; done
+	: >/go
+	wait $worker
+	busybox kill -INT $tracer
+	wait $tracer
+	busybox rm /go
+	echo "init: lesson $lesson"
+	busybox grep -v beat $out
+	echo "init: end"
+done
+/bpftrace/bin/bpftrace -l 'tracepoint:syscalls:sys_enter_*'
+echo "init: lessons"
+work 1
+work 2
+work 3
+until_told 4
 exec known_calls
 """
 CALLS, OPENS, FORKS, BLOCKS = 300, 25, 20, 16  # known_calls.c
@@ -67,6 +100,15 @@ STEPS = "user:/bin/known_calls:steps"
 NOTE = "usdt:/bin/known_calls:known:tick"
 READY = 'BEGIN { printf("ready\\n"); }\n'
 BLOCK = "tracepoint:block:block_rq_issue { @ = hist(args.bytes); }"
+# The events that the work makes a known number of.
+EVENTS_OF_PARENT = """tracepoint:sched:sched_process_fork, tracepoint:sched:sched_process_exit, tracepoint:sched:sched_process_wait,
+tracepoint:sched:sched_wakeup_new /comm == "parent"/ { @[probe] = count(); }"""
+SWITCHES_OF_PARENT = 'tracepoint:sched:sched_switch /comm == "parent"/ { @[kstack] = count(); }'
+LESSONS = {2: HELLO, 3: OPENED, 4: BY_PROCESS, 5: READ_BYTES, 6: VFS_BYTES, 7: TIMES, 8: EVENTS_OF_PARENT, 9: ON_CPU, 10: SWITCHES_OF_PARENT,
+           11: BLOCK, 12: PATH}
+ROUNDS = (2, 3, 4, 5, 9, 12), (6, 7), (10, 11), (8,)
+WHOLE_EVENTS = 'tracepoint:sched:sched* /comm == "parent"/ { @[probe] = count(); }'
+BEAT = 'interval:s:1 {{ printf("beat {}\\n"); }}\n'
 # What the lessons do not have, of the same events.
 MORE = """
 tracepoint:block:block_rq_issue { @io[args.nr_sector, args.dev >> 20, comm] = count(); @last = max(args.sector); @rwbs[args.rwbs] = count(); }
@@ -75,17 +117,16 @@ tracepoint:sched:sched_process_fork /comm == "parent"/ { $task = curtask; @pid[$
 
 
 class Lessons(harness.ProgramTest):
-    def setUp(self):
-        super().setUp()
+    def boot(self, script, more=(), options=()):
+        """The guest waits for its start; `more` files are beside its programs."""
         harness.need_kvm()
         harness.need_feature("breakpoint")
         self.kernel = pathlib.Path(harness.script("unpacked-kernel.sh", "6.12", "cloud"))
         initrd, init, self.disk = self.folder / "initrd", self.folder / "init", self.folder / "disk"
-        init.write_text(INIT)
+        init.write_text(script)
         self.disk.write_bytes(bytes(4 << 20))
-        self.tell("events")
         self.works = 0
-        files = [harness.BIN / "known_calls"]
+        files = [harness.BIN / "known_calls", *more]
         folder, = (self.kernel.parent / "lib" / "modules").glob("*/kernel")
         for name in MODULES:
             for packed in folder.glob(f"{name}.ko*"):
@@ -93,16 +134,16 @@ class Lessons(harness.ProgramTest):
                 files[-1].write_bytes(lzma.decompress(packed.read_bytes()) if packed.suffix == ".xz" else packed.read_bytes())
         harness.script("initramfs.sh", initrd, init, *files)
         self.console = self.folder / "console"
-        self.engine = Engine(self, self.kernel, "--initrd", initrd, "--console", self.console, "--disk", self.disk, *QUIET)
+        self.engine = Engine(self, self.kernel, "--initrd", initrd, "--console", self.console, "--disk", self.disk, *options, *QUIET)
         # Reads the kernel, which takes longer on an emulated host than the program waits.
         self.engine.execute("probe-add", probe="tracepoint:sched:sched_switch", stack=True)
         self.engine.execute("probe-record", on=True)
         self.engine.execute("probe-record", on=False)
         self.engine.execute("probe-remove", id=1)
 
-    def trace(self, *lessons, begin, last=False):
+    def trace(self, *lessons, begin, last=False, faults=0):
         """Has the guest do its work, by `begin`, with all of them: what each has printed, its maps with the parts of keys as texts, and
-        what it said. The guest ends with its `last` work."""
+        what it said. The guest ends with its `last` work. `faults`: of how many names the page was not there yet, at most."""
         traces = []
         for lesson, *parameters in lessons:
             path = self.folder / f"lesson-{len(traces)}.bt"
@@ -120,7 +161,8 @@ class Lessons(harness.ProgramTest):
             out, err = self.finish(trace, timeout=120)
             lines = [json.loads(line) for line in out.splitlines()]
             statistics = lines[-1]["end"]["statistics"]
-            self.assertEqual([statistics[name] for name in ("dropevt", "map-full", "fault")], [0, 0, 0], lesson)
+            self.assertEqual([statistics[name] for name in ("dropevt", "map-full")], [0, 0], lesson)
+            self.assertLessEqual(statistics["fault"], faults, lesson)
             maps = {line["map"]: {tuple(map(str, entry["key"])): entry["value"] for entry in line["entries"]} for line in lines if "map" in line}
             results.append(("".join(line.get("text", "") for line in lines), maps, err))
         ended = self.engine.process.poll()
@@ -137,6 +179,8 @@ class Lessons(harness.ProgramTest):
         return re.search(rf"^init: {work} (\d+)", self.said(), re.MULTILINE)[1]
 
     def test_lessons(self):
+        self.boot(INIT)
+        self.tell("events")
         self.refused(VPROF, "trace", self.engine.path, "-e", "kprobe:cpuid:cpuid_open { @ = count(); }",
                      message="cannot read the guest's modules")
         self.check_events()
@@ -145,6 +189,82 @@ class Lessons(harness.ProgramTest):
         self.check_programs()
         self.check_scheduler()
         self.check_functions()
+
+    def test_beside_bpftrace(self):
+        """Each lesson by Debian's bpftrace in the guest, and then by vprof, of the same work."""
+        harness.need_program("bpftrace", "bpftrace")
+        scripts = []
+        for number, lesson in LESSONS.items():
+            scripts.append(self.folder / f"{number:02}.bt")
+            head, rest = re.fullmatch(r"(#ifndef.*#endif\n)?(.*)", WHOLE_EVENTS if number == 8 else lesson, re.DOTALL).groups()
+            # bpftrace 0.17 has "args" as a pointer only.
+            scripts[-1].write_text((head or "") + BEAT.format(1) + rest.replace("args.", "args->") + "\n" + BEAT.format(2))
+        image = self.folder / "bpftrace.img"
+        harness.script("root_image.sh", image, shutil.which("bpftrace"))
+        self.boot(BESIDE, scripts, ("--disk", f"{image},ro", "--memory", "1G"))
+        self.engine.execute("guest-start")
+        harness.wait_until(lambda: "init: 1 " in self.said() or self.engine.process.poll() is not None, "bpftrace", 900)
+        self.works = len(LESSONS)
+        listed, _ = self.run_program(VPROF, "probe", "list", "tracepoint:syscalls:sys_enter_*", "--engine", self.engine.path)
+        theirs = dict(self.lessons_of_bpftrace())
+        self.assertEqual(set(theirs), set(LESSONS))
+        ours = {}
+        for i, numbers in enumerate(ROUNDS, 1):
+            lessons = [[LESSONS[number], *([self.process_of("1")] if number == 5 else [])] for number in numbers]
+            results = self.trace(*lessons, begin=lambda: self.tell(str(i)), last=i == len(ROUNDS), faults=10)
+            ours |= {number: (text.removeprefix("ready\n"), maps) for number, (text, maps, _) in zip(numbers, results)}
+        for number in LESSONS:
+            with self.subTest(lesson=number):
+                one, other = self.essence(number, *ours[number]), self.essence(number, *theirs[number])
+                print(f"  lesson {number}: {one}", flush=True)
+                self.assertEqual(one, other)
+                self.assertTrue(one)
+        # uretprobe(2) is the kernel's own business.
+        names = set(re.findall("^tracepoint:syscalls:.*$", self.said(), re.MULTILINE))
+        self.assertEqual(set(listed.splitlines()) ^ names, {"tracepoint:syscalls:sys_enter_uretprobe"})
+
+    def essence(self, number, text, maps):
+        """What the work causes, and nothing else in the guest, as both have it."""
+        def low(range_):
+            """Where it begins."""
+            if "range" not in range_:
+                return range_.get("min", -1)
+            digits, unit = re.match(r"[\[(](\d+|\.\.\.)([KMGTPE]?)", range_["range"]).groups()
+            return -1 if digits == "..." else int(digits) << 10 * " KMGTPE".index(unit or " ")
+
+        def histogram(ranges, least=0, most=math.inf):
+            return {low(range_): range_["count"] for range_ in ranges if range_["count"] > 0 and least <= low(range_) <= most}
+
+        if number in (2, 3, 12):
+            return re.findall("^(hello world|opener .*|open path: known-file)$", text, re.MULTILINE)
+        if number == 4:
+            return {key: maps["@"][key,] for key in ("caller", "opener", "reader", "parent", "driver", "between")}
+        if number == 5:  # its process also looks into /proc, a byte at a time, until it is told to work
+            return histogram(maps["@bytes"][()], 64)
+        if number == 6:  # others read less than its largest pieces, or more
+            return histogram(maps["@bytes"][()], 1400, 1800)
+        if number == 7:
+            return sum(histogram(maps["@ns"]["reader",]).values())
+        if number == 8:
+            return {key: count for (key,), count in maps["@"].items() if key in re.findall(r"tracepoint:[\w:]+", EVENTS_OF_PARENT)}
+        # Functions of stacks, without places in them.
+        stacks = [tuple(re.findall(r"(\w[\w.]*?)\+?(?:0x)?[0-9a-f]*(?:['\n]|$)", stack)) for (stack,) in maps["@"]] if number in (9, 10) else []
+        if number == 9:
+            return sorted({stack[-4:] for stack in stacks if "do_idle" in stack})
+        if number == 10:
+            return sorted({stack for stack in stacks if "do_wait" in stack})
+        return histogram(maps["@"][()], 4096, 8192)
+
+    def lessons_of_bpftrace(self):
+        """The number, what was printed and the maps of each, as trace() has those of vprof."""
+        for number, output in re.findall(r"^init: lesson /bin/(\d+)\.bt\n(.*?)^init: end", self.said(), re.DOTALL | re.MULTILINE):
+            lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+            maps = {}
+            for line in lines:
+                if line["type"] in ("map", "hist"):
+                    (name, value), = line["data"].items()
+                    maps[name] = {(key,): one for key, one in value.items()} if isinstance(value, dict) else {(): value}
+            yield int(number), ("".join(line["data"] for line in lines if line["type"] == "printf"), maps)
 
     def counts(self, ranges):
         return {range_["range"]: range_["count"] for range_ in ranges}

@@ -28,5 +28,5 @@ for program in "$@"; do
 	done
 done
 rm -f "$image"
-truncate -s 32M "$image"
+truncate -s "$(($(du -sm "$root" | cut -f1) + 32))M" "$image"
 mke2fs -q -t ext4 -d "$root" "$image"
