@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* System calls and their parameters by the tables of a kernel made by code. */
+#include <asm/unistd.h>
 #include <check.h>
 
 #include "btf_builder.h"
 #include "elf_builder.h"
 #include "guest/syscall_table.h"
 #include "run_suite.h"
+#include "sample/probe_spec.h"
 
 #define DATA UINT64_C(0xffffffff81000000)
 #define SLIDE UINT64_C(0x2000000)
@@ -134,6 +136,18 @@ START_TEST(names_are_in_order)
 }
 END_TEST
 
+/* stat is for 32-bit programs in the kernel's source, as set_thread_area is. */
+START_TEST(calls_have_the_names_of_the_kernels_source)
+{
+	uint32_t number = 0;
+
+	ck_assert(probe_call_number("newfstat", &number) && number == __NR_fstat);
+	ck_assert(probe_call_number("futex_requeue", &number) && number == 456);
+	ck_assert(!probe_call_number("fstat", &number));
+	ck_assert(!probe_call_number("set_thread_area", &number));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("syscall_table");
@@ -142,6 +156,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, calls_have_their_parameters);
 	tcase_add_test(tcase, names_are_in_order);
+	tcase_add_test(tcase, calls_have_the_names_of_the_kernels_source);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
