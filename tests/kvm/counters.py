@@ -171,6 +171,10 @@ class Counters(harness.ProgramTest):
         self.refused(VPROF, "counter", "count", self.path, "--cr3", "0x1000", message="cannot see context switches")
         self.refused(VPROF, "counter", "count", self.path, "--descendants", status=2, message="only in a task mode")
         self.refused(VPROF, "counter", "count", self.path, "-e", "steps", message="use vprof run --exact")
+        # One that is refused does not take the others along.
+        refused, counted = self.count("-e", "steps", "-e", "task-clock")
+        self.assertIn("use vprof run --exact", refused["error"])
+        self.assertGreater(counted["value"], RAN_MIN_NS)
         self.refused(VPROF, "counter", "count", self.path, "-C", 2, status=2, message="there is no vCPU 2")
         self.refused(VPROF, "counter", "count", self.path, "-e", "cylces", status=2, message="near names: cycles")
         self.end(engine)
