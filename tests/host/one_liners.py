@@ -43,14 +43,16 @@ until_told "go on" remount
 busybox killall known_calls
 exec known_calls
 """
-# bpftrace sees the work by each lesson, whose number and last line of output are on the console; afterwards vprof does.
-BESIDE = START + """busybox mount -t sysfs sys /sys
+# bpftrace and its libraries on the second disk.
+WITH_BPFTRACE = START + """busybox mount -t sysfs sys /sys
 busybox mount -t debugfs debug /sys/kernel/debug
 busybox mkdir /usr /bpftrace
 busybox mount -o ro /dev/vdb /bpftrace
 for name in lib lib64 usr/lib; do [ ! -e /bpftrace/$name ] || busybox ln -s /bpftrace/$name /$name; done
 both() { busybox grep -q "beat 1" "$1" && busybox grep -q "beat 2" "$1"; }
-for lesson in /bin/*.bt; do
+"""
+# bpftrace sees the work by each lesson, whose number and last line of output are on the console; afterwards vprof does.
+BESIDE = WITH_BPFTRACE + """for lesson in /bin/*.bt; do
 	out=/out-${lesson##*/}
 	(until [ -e /go ]; do busybox usleep 100000; done; exec known_calls) & worker=$!
 	/bpftrace/bin/bpftrace -B none -f json $lesson $worker >$out 2>&1 & tracer=$!
@@ -199,9 +201,7 @@ class Lessons(harness.ProgramTest):
             head, rest = re.fullmatch(r"(#ifndef.*#endif\n)?(.*)", WHOLE_EVENTS if number == 8 else lesson, re.DOTALL).groups()
             # bpftrace 0.17 has "args" as a pointer only.
             scripts[-1].write_text((head or "") + BEAT.format(1) + rest.replace("args.", "args->") + "\n" + BEAT.format(2))
-        image = self.folder / "bpftrace.img"
-        harness.script("root_image.sh", image, shutil.which("bpftrace"))
-        self.boot(BESIDE, scripts, ("--disk", f"{image},ro", "--memory", "1G"))
+        self.boot(BESIDE, scripts, self.bpftrace())
         self.engine.execute("guest-start")
         harness.wait_until(lambda: "init: 1 " in self.said() or self.engine.process.poll() is not None, "bpftrace", 900)
         self.works = len(LESSONS)
@@ -222,6 +222,12 @@ class Lessons(harness.ProgramTest):
         # uretprobe(2) is the kernel's own business.
         names = set(re.findall("^tracepoint:syscalls:.*$", self.said(), re.MULTILINE))
         self.assertEqual(set(listed.splitlines()) ^ names, {"tracepoint:syscalls:sys_enter_uretprobe"})
+
+    def bpftrace(self):
+        """Options for a guest with it."""
+        image = self.folder / "bpftrace.img"
+        harness.script("root_image.sh", image, shutil.which("bpftrace"))
+        return "--disk", f"{image},ro", "--memory", "1G"
 
     def essence(self, number, text, maps):
         """What the work causes, and nothing else in the guest, as both have it."""
