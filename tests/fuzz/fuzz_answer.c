@@ -13,12 +13,18 @@
 static void lines_try(GBytes *answer)
 {
 	struct source_lines *lines = source_lines_decode(answer, START, BYTES);
+	struct source_place place;
 	const char *file;
 	int line;
 
 	for (uint64_t at = START - 1; lines && at <= START + BYTES; at += 0x3f)
 		if (source_lines_find(lines, at, &file, &line) && (line <= 0 || at < START || strlen(file) > 4096))
 			g_error("a line %d of %s", line, file);
+	source_lines_free(lines);
+	lines = source_lines_decode_file(answer);
+	for (size_t i = 0; lines && source_lines_place(lines, i, &place); i++)
+		if (place.line <= 0 || strlen(place.file) > 4096)
+			g_error("a place at line %d of %s", place.line, place.file);
 	source_lines_free(lines);
 }
 
