@@ -252,7 +252,7 @@ class Patches(ProbesTest):
                                     *[word for name in ("tcp_checksum", "copy_page", "console_print", "system_call",
                                                         "syscall_entry", "kernel_main")
                                       for word in ("-e", f"function:{name}")])
-        self.assertIn("2 of the probes are an INT3 in the guest's code", err)
+        self.assertIn("2 of them are an INT3 in the guest's code", err)
         self.assertIn("function:tcp_checksum", out)
 
         out, _ = self.run_program(VPROF, "trace", engine.path, "-e", "function:tcp_checksum", "-e", "function:copy_page",
