@@ -171,7 +171,7 @@ static bool compare_in_page(const struct diff_values *given, const struct measur
                             GError **error)
 {
 	struct measured *now = load(given, now_path, error);
-	bool good = now && pageable(now, error) && comparable(given, base, now, error);
+	bool good = now && pageable(now, error) && comparable(given, base, now, error) && page_check(error);
 
 	if (good) {
 		struct comparison *comparison = same_unit(base, now) ? compare(given, base, now).comparison : NULL;
@@ -192,8 +192,6 @@ static int page_run(const struct diff_values *given, unsigned n, char **argument
 		return usage_error(command_diff.name, "--html takes two recordings, or folders of them");
 	if (given->json || given->shares || given->event)
 		return usage_error(command_diff.name, "--html cannot be combined with --json, --shares and --event");
-	if (!page_check(&error))
-		return failure(error);
 	base = load(given, arguments[0], &error);
 	if (base && pageable(base, &error))
 		compare_in_page(given, base, arguments[1], &error);
