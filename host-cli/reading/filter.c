@@ -256,6 +256,11 @@ void filter_free(struct filter *filter)
 	g_free(filter);
 }
 
+bool filter_chooses_event(const struct filter *filter, unsigned event)
+{
+	return !filter->events || filter->events[event];
+}
+
 bool filter_chooses_time(const struct filter *filter)
 {
 	return filter->options->time != NULL;
@@ -294,7 +299,7 @@ bool filter_passes_switch(struct filter *filter, const struct record_sample *of)
 
 bool filter_passes(struct filter *filter, const struct record_sample *sample, unsigned event)
 {
-	return (!filter->events || filter->events[event]) &&
+	return filter_chooses_event(filter, event) &&
 	       (filter->modes == 0 || (filter->modes >> profile_mode_of(sample->misc) & 1) != 0) &&
 	       filter_passes_switch(filter, sample) &&
 	       (!filter->cgroup.patterns || matches(&filter->cgroup, names_cgroup(filter->names, sample)));

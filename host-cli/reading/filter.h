@@ -31,6 +31,7 @@ struct filter;
 struct filter *filter_new(const struct filter_options *options, struct recording *recording, struct names *names,
                           GError **error);
 void filter_free(struct filter *filter);
+bool filter_chooses_event(const struct filter *filter, unsigned event);
 bool filter_chooses_time(const struct filter *filter);
 
 bool filter_passes(struct filter *filter, const struct record_sample *sample, unsigned event);

@@ -110,6 +110,26 @@ static void measure_lateness(struct load *load)
 	}
 }
 
+static void table_clear(struct report_table *table)
+{
+	g_free(table->rows);
+	g_free(table->calls);
+	g_free(table->lateness);
+}
+
+/* Those of events that are left out would be empty. */
+static void tables_choose(struct report *report)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < report->n_tables; i++)
+		if (filter_chooses_event(report->input->filter, (unsigned)i))
+			report->tables[n++] = report->tables[i];
+		else
+			table_clear(&report->tables[i]);
+	report->n_tables = n;
+}
+
 struct report *report_new(struct input *input, const struct report_options *options)
 {
 	static const struct input_visitor visitor = {.sample = load_sample, .lost = load_lost};
@@ -138,6 +158,8 @@ struct report *report_new(struct input *input, const struct report_options *opti
 	g_free(load.histograms);
 	g_free(load.call_trees);
 	g_free(load.periods);
+	if (!load.one_table && input->filter)
+		tables_choose(report);
 	return report;
 }
 
@@ -196,11 +218,8 @@ void report_free(struct report *report)
 	for (size_t i = 0; i < report->n_parts; i++)
 		report_free(report->parts[i]);
 	g_free(report->parts);
-	for (size_t i = 0; i < report->n_tables; i++) {
-		g_free(report->tables[i].rows);
-		g_free(report->tables[i].calls);
-		g_free(report->tables[i].lateness);
-	}
+	for (size_t i = 0; i < report->n_tables; i++)
+		table_clear(&report->tables[i]);
 	g_free(report->tables);
 	g_free(report);
 }
