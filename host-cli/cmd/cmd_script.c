@@ -33,7 +33,8 @@ static const struct option_row options[] = {
          "what to print of a sample, in this order: " SCRIPT_FIELD_NAMES, "FIELD,...",
          "time cpu mode event period ip sym module pid tid comm cgroup state waker chain"},
 	{"call-chains", OPTION_FLAG, offsetof(struct script_values, call_chains), "also print call chains", NULL},
-	{"switch-events", OPTION_FLAG, offsetof(struct script_values, switches), "also print context switches", NULL},
+	{"switch-events", OPTION_FLAG, offsetof(struct script_values, switches),
+         "also print context switches, and what counters had counted of a task at its end", NULL},
 	{"json", OPTION_FLAG, offsetof(struct script_values, json), "print one JSON object per line", NULL},
 	{NULL},
 };
@@ -79,20 +80,57 @@ static void switch_print_json(const struct script *script, const struct script_i
 	json_decref(object);
 }
 
+static const char *event_of(const struct script *script, const struct script_item *item)
+{
+	return recording_event(script->input->recording, item->event)->name;
+}
+
+static void total_print_text(const struct script *script, const struct script_item *item)
+{
+	const struct record_sample *of = &item->sample;
+
+	printf("%" G_GUINT64_FORMAT ".%09u [%03" G_GUINT32_FORMAT "] total %s %" G_GUINT64_FORMAT " %d %d %s\n",
+	       of->time_ns / 1000000000, (unsigned)(of->time_ns % 1000000000), of->cpu, event_of(script, item),
+	       item->total.value, (int32_t)of->pid, (int32_t)of->tid, comm_of(script, of->tid, of->time_ns));
+}
+
+static void total_print_json(const struct script *script, const struct script_item *item)
+{
+	const struct record_sample *of = &item->sample;
+	const struct record_read *total = &item->total;
+	json_t *object = json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:i, s:i, s:o}", "time-ns", (json_int_t)of->time_ns,
+	                           "vcpu", (json_int_t)of->cpu, "event", text_json(event_of(script, item)), "total",
+	                           (json_int_t)total->value, "enabled-ns", (json_int_t)total->enabled_ns, "running-ns",
+	                           (json_int_t)total->running_ns, "pid", (int32_t)of->pid, "tid", (int32_t)of->tid,
+	                           "comm", text_json(comm_of(script, of->tid, of->time_ns)));
+
+	json_write(object, JSON_COMPACT, stdout);
+	putchar('\n');
+	json_decref(object);
+}
+
+static void other_print(const struct script *script, const struct script_item *item)
+{
+	const bool is_switch = item->kind == SCRIPT_SWITCH;
+
+	if (script->given->json) {
+		(is_switch ? switch_print_json : total_print_json)(script, item);
+	} else {
+		script_fields_flush(script->fields);
+		(is_switch ? switch_print_text : total_print_text)(script, item);
+	}
+}
+
 static bool item_print(const struct script_item *item, void *data)
 {
 	const struct script *script = data;
 
-	if (!item->is_switch && script->given->json) {
+	if (item->kind != SCRIPT_SAMPLE)
+		other_print(script, item);
+	else if (script->given->json)
 		script_fields_print_json(script->fields, script->input, &item->sample, item->event);
-	} else if (!item->is_switch) {
+	else
 		script_fields_print(script->fields, script->input, &item->sample, item->event);
-	} else if (script->given->json) {
-		switch_print_json(script, item);
-	} else {
-		script_fields_flush(script->fields);
-		switch_print_text(script, item);
-	}
 	return ferror(stdout) == 0;
 }
 
@@ -107,9 +145,22 @@ static bool order_add(const struct record_sample *sample, unsigned event, void *
 static bool order_add_switch(const struct record_switch *change, const struct record_id *id, void *data)
 {
 	const struct script_item item = {
+		.kind = SCRIPT_SWITCH,
 		.sample = {.time_ns = id->time_ns, .cpu = id->cpu, .pid = id->pid, .tid = id->tid},
-		.is_switch = true,
 		.change = *change,
+	};
+
+	sample_order_add(data, &item);
+	return true;
+}
+
+static bool order_add_total(const struct record_read *read, unsigned event, const struct record_id *id, void *data)
+{
+	const struct script_item item = {
+		.kind = SCRIPT_TOTAL,
+		.sample = {.time_ns = id->time_ns, .cpu = id->cpu, .pid = read->pid, .tid = read->tid},
+		.event = event,
+		.total = *read,
 	};
 
 	sample_order_add(data, &item);
@@ -127,6 +178,7 @@ static int script_run(void *values, unsigned n, char **arguments)
 	const struct input_visitor visitor = {
 		.sample = order_add,
 		.switched = given->switches ? order_add_switch : NULL,
+		.counted = given->switches ? order_add_total : NULL,
 		.round = order_round,
 	};
 	g_autoptr(GError) error = NULL;
@@ -179,7 +231,8 @@ const struct command command_script = {
 		"Fields: time in seconds (the host's CLOCK_MONOTONIC), [vCPU], mode, event, period, instruction\n"
 		"pointer, symbol+offset, module, pid, tid, name of the task. Samples are in order of time.\n"
 		"A context switch: time, [vCPU], \"switch\", out or in, pid, tid and name of the task, next or\n"
-		"previous, and pid, tid and name of the other task.\n"
+		"previous, and pid, tid and name of the other task. The end of a task that a counter counted per\n"
+		"switch: time, [vCPU], \"total\", event, what was counted, pid, tid and name of the task.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof script | head\n"

@@ -249,13 +249,13 @@ static bool take_item(const struct script_item *item, void *data)
 {
 	struct writing *writing = data;
 
-	if (item->is_switch)
+	if (item->kind == SCRIPT_SWITCH)
 		take_switch(writing, item);
 	else if ((int)item->event == writing->waits)
 		take_wait(writing, &item->sample);
-	if (!item->is_switch && item->event == writing->profile->event_number)
+	if (item->kind == SCRIPT_SAMPLE && item->event == writing->profile->event_number)
 		take_sample(writing, &item->sample);
-	else if (!item->is_switch && !writing->is_waits[item->event])
+	else if (item->kind == SCRIPT_SAMPLE && !writing->is_waits[item->event])
 		take_count(writing, &item->sample, item->event);
 	return perfetto_places(writing->trace) <= PLACES_MAX;
 }
@@ -280,7 +280,7 @@ static bool walk_switch(const struct record_switch *change, const struct record_
 	const struct walking *walking = data;
 	const struct script_item item = {
 		.sample = {.time_ns = id->time_ns, .cpu = id->cpu, .pid = id->pid, .tid = id->tid},
-		.is_switch = true,
+		.kind = SCRIPT_SWITCH,
 		.change = *change,
 	};
 

@@ -290,6 +290,28 @@ static bool walk_switch(struct walk *walk, const struct perf_event_header *recor
 	return walk->visitor->switched(&change, &id, walk->data);
 }
 
+static bool walk_read(struct walk *walk, const struct perf_event_header *record, size_t bytes)
+{
+	const struct recording *recording = walk->input->recording;
+	struct record_read read;
+	struct record_id id;
+
+	if (!walk->visitor->counted || !record_id_decode(record, bytes, input_sample_type(walk->input), &id) ||
+	    (walk->input->spans && !phases_hold(walk->input->spans, id.time_ns)))
+		return true;
+	struct record_sample of = {.id = id.id, .time_ns = id.time_ns, .cpu = id.cpu};
+	const int event = recording_event_of(recording, &of);
+
+	if (event < 0 ||
+	    !record_read_decode(record, bytes, recording_event(recording, (size_t)event)->attr.read_format, &read))
+		return true;
+	of.pid = read.pid;
+	of.tid = read.tid;
+	if (walk->input->filter && !filter_passes_switch(walk->input->filter, &of))
+		return true;
+	return walk->visitor->counted(&read, (unsigned)event, &id, walk->data);
+}
+
 static bool walk_record(const struct perf_event_header *record, size_t bytes, void *data)
 {
 	struct walk *walk = data;
@@ -301,6 +323,8 @@ static bool walk_record(const struct perf_event_header *record, size_t bytes, vo
 		return walk_sample(walk, record, bytes);
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 		return walk_switch(walk, record, bytes);
+	case PERF_RECORD_READ:
+		return walk_read(walk, record, bytes);
 	case PERF_RECORD_LOST:
 		if (walk->visitor->lost && record_lost_decode(record, bytes, &lost))
 			walk->visitor->lost(lost.lost, walk->data);

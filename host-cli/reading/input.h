@@ -78,6 +78,8 @@ struct input_visitor {
 	bool (*sample)(const struct record_sample *sample, unsigned event, void *data);
 	/* A context switch: of the task that `id` is. May be NULL. */
 	bool (*switched)(const struct record_switch *change, const struct record_id *id, void *data);
+	/* What `event` had counted of a task that has ended. May be NULL. */
+	bool (*counted)(const struct record_read *read, unsigned event, const struct record_id *id, void *data);
 	/* The ring had no room for `lost` records; may be NULL. */
 	void (*lost)(uint64_t lost, void *data);
 	/* No later record is older than those before the previous call (PERF_RECORD_FINISHED_ROUND); may be NULL. */

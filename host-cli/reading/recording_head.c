@@ -392,6 +392,8 @@ char *recording_rate_text(const struct input *input, const struct recording_even
 		return g_strdup("every wait");
 	if (hz != 0)
 		return g_strdup_printf("%" G_GUINT64_FORMAT " Hz", hz);
+	if (attr->sample_period == 0 && attr->inherit_stat)
+		return g_strdup("every switch");
 	return g_strdup_printf("every %" G_GUINT64_FORMAT, (uint64_t)attr->sample_period);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Samples and context switches in the order of their times. A recording has them ring by ring, so those of several
- * vCPUs are out of order by up to a round of draining. Rounds are marked (PERF_RECORD_FINISHED_ROUND); at most two of
- * them are held back.
+ * Samples, context switches and totals of tasks in the order of their times. A recording has them ring by ring, so
+ * those of several vCPUs are out of order by up to a round of draining. Rounds are marked (PERF_RECORD_FINISHED_ROUND);
+ * at most two of them are held back.
  */
 #ifndef VPROF_CLI_READING_SCRIPT_ORDER_H
 #define VPROF_CLI_READING_SCRIPT_ORDER_H
@@ -13,12 +13,19 @@
 
 struct sample_order;
 
-/* A sample of an event, or a context switch: then `sample` has no more than time, CPU, pid and tid. */
+enum script_kind {
+	SCRIPT_SAMPLE,
+	SCRIPT_SWITCH, /* a context switch: `change` */
+	SCRIPT_TOTAL,  /* what an event had counted of a task that has ended: `total` */
+};
+
+/* Of those that are no samples, `sample` has no more than time, CPU, pid and tid. A switch is of no event. */
 struct script_item {
+	enum script_kind kind;
 	struct record_sample sample;
 	unsigned event;
-	bool is_switch;
 	struct record_switch change;
+	struct record_read total;
 };
 
 /*

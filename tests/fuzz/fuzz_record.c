@@ -40,11 +40,13 @@ static void text_read(struct untrusted_text text)
 	sink += strlen(text.raw);
 }
 
-static void others_read(const struct perf_event_header *record, size_t n, uint64_t sample_type)
+static void others_read(const struct perf_event_header *record, size_t n, const struct perf_event_attr *attr)
 {
+	const uint64_t sample_type = attr->sample_type;
 	uint64_t time_ns;
 	struct record_lost lost;
 	struct record_throttle throttle;
+	struct record_read read;
 	struct record_comm comm;
 	struct record_cgroup cgroup;
 	struct record_event_name event;
@@ -55,6 +57,8 @@ static void others_read(const struct perf_event_header *record, size_t n, uint64
 		sink += lost.lost;
 	if (record_throttle_decode(record, n, &throttle))
 		sink += throttle.id;
+	if (record_read_decode(record, n, attr->read_format, &read))
+		sink += read.value + read.running_ns;
 	record_task_decode(record, n, &(struct record_task){0});
 	if (record_comm_decode(record, n, &comm))
 		text_read(comm.comm);
@@ -91,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	const struct perf_event_header *record = aligned ? record_check(aligned, n - head_bytes) : NULL;
 	if (record) {
 		sample_read(record, record->size, &attr);
-		others_read(record, record->size, attr.sample_type);
+		others_read(record, record->size, &attr);
 	}
 	return 0;
 }

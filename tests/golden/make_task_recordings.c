@@ -104,14 +104,31 @@ static void switch_write(struct recording_writer *writer, bool out, uint32_t of,
 	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
 }
 
-/* Two tasks, and one of which nothing is known, in turn on a vCPU; a sample between two switches. */
+static void total_write(struct recording_writer *writer, uint32_t of, uint64_t value, uint64_t time_ns)
+{
+	const struct record_id id = {.pid = of, .tid = of, .time_ns = time_ns, .cpu = 1, .id = clock_ids[1]};
+	uint64_t bytes[16];
+	GError *error = NULL;
+
+	record_read_encode(&(struct record_read){of, of, value, 3000000, 2000000}, &id, bytes, sizeof(bytes));
+	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
+}
+
+/*
+ * Two tasks, and one of which nothing is known, in turn on a vCPU; a sample between two switches, and what was counted
+ * of one until its end.
+ */
 void switches_make(const char *path)
 {
 	static const uint32_t order[] = {0, 100, VPROF_PID_UNKNOWN, 100, 0};
-	const struct recording_event event =
+	struct recording_event event =
 		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
 	const struct recording_features features = features_make(symbols, G_N_ELEMENTS(symbols));
-	struct recording_writer *writer = writer_open(path, &event, 1);
+	struct recording_writer *writer;
+
+	event.attr.read_format = VPROF_READ_FORMAT;
+	event.attr.inherit_stat = 1;
+	writer = writer_open(path, &event, 1);
 
 	comm_write(writer, 0, 0, "swapper");
 	comm_write(writer, 100, START_NS, "sh \033[31m");
@@ -129,6 +146,7 @@ void switches_make(const char *path)
 		switch_write(writer, false, order[i + 1], order[i], START_NS + 10 * i);
 		sample_write(writer, &sample);
 	}
+	total_write(writer, 100, 12345678, START_NS + 31);
 	writer_finish(writer, &features);
 }
 

@@ -246,6 +246,7 @@ START_TEST(encoders_need_room)
 	ck_assert_uint_eq(record_lost_encode(&(struct record_lost){42, 1}, &some_id, buffer, 55), 0);
 	ck_assert_uint_eq(record_throttle_encode(&(struct record_throttle){.id = 42}, &some_id, buffer, 63), 0);
 	ck_assert_uint_eq(record_switch_encode(&(struct record_switch){true, 1, 1}, &some_id, buffer, 47), 0);
+	ck_assert_uint_eq(record_read_encode(&(struct record_read){.tid = 1}, &some_id, buffer, 71), 0);
 	ck_assert_uint_eq(record_comm_encode(&(struct record_comm){.comm = {"sh"}}, &some_id, buffer, 55), 0);
 	ck_assert_uint_eq(record_cgroup_encode(&(struct record_cgroup){1, {"/"}}, &some_id, buffer, 55), 0);
 	ck_assert_uint_eq(record_task_encode(&(struct record_task){.type = PERF_RECORD_FORK}, &some_id, buffer, 63), 0);
@@ -310,7 +311,27 @@ START_TEST(other_records_come_back)
 		ck_assert_uint_eq(out.pid, 7);
 		ck_assert(!record_switch_decode(record, 12, &change)); /* cut off */
 	}
-	size_t bytes = record_lost_encode(&(struct record_lost){42, 17}, &some_id, buffer, sizeof(buffer));
+	struct record_read read;
+	size_t bytes =
+		record_read_encode(&(struct record_read){12, 13, 1000, 300, 200}, &some_id, buffer, sizeof(buffer));
+
+	ck_assert_uint_eq(bytes, 72);
+	ck_assert_uint_eq(record->type, PERF_RECORD_READ);
+	ck_assert(record_read_decode(record, bytes, VPROF_READ_FORMAT, &read));
+	ck_assert_uint_eq(read.pid, 12);
+	ck_assert_uint_eq(read.tid, 13);
+	ck_assert_uint_eq(read.value, 1000);
+	ck_assert_uint_eq(read.enabled_ns, 300);
+	ck_assert_uint_eq(read.running_ns, 200);
+	ck_assert(record_read_decode(record, 24, 0, &read)); /* of another program, without times */
+	ck_assert_uint_eq(read.value, 1000);
+	ck_assert_uint_eq(read.enabled_ns, 0);
+	ck_assert(!record_read_decode(record, 23, 0, &read)); /* cut off */
+	ck_assert(!record_read_decode(record, 39, VPROF_READ_FORMAT, &read));
+	ck_assert(!record_read_decode(record, bytes, VPROF_READ_FORMAT | PERF_FORMAT_GROUP, &read));
+	ck_assert(record_id_decode(record, bytes, VPROF_SAMPLE_TYPE, &out));
+	ck_assert_uint_eq(out.id, 42);
+	bytes = record_lost_encode(&(struct record_lost){42, 17}, &some_id, buffer, sizeof(buffer));
 	ck_assert(record_lost_decode(record, bytes, &lost));
 	ck_assert_uint_eq(lost.id, 42);
 	ck_assert_uint_eq(lost.lost, 17);

@@ -316,7 +316,7 @@ void counter_event_attr(const struct counter_event *event, const struct counter_
 		.sample_period = first_period(event, rate),
 		.sample_type = VPROF_SAMPLE_TYPE,
 		/* The time that it could count, for the frequency. */
-		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+		.read_format = VPROF_READ_FORMAT,
 		.disabled = 1,
 		.sample_id_all = 1,
 		.wakeup_events = 1,

@@ -57,6 +57,13 @@ struct switch_wire {
 	uint32_t pid, tid;
 };
 
+/* PERF_RECORD_READ with VPROF_READ_FORMAT. */
+struct read_wire {
+	uint32_t pid, tid;
+	uint64_t value, enabled_ns, running_ns;
+};
+_Static_assert(sizeof(struct read_wire) == 32, "no padding");
+
 struct mmap_wire {
 	uint32_t pid, tid;
 	uint64_t start, bytes, page_offset;
@@ -206,6 +213,13 @@ size_t record_switch_encode(const struct record_switch *change, const struct rec
 
 	return record_assemble(PERF_RECORD_SWITCH_CPU_WIDE, change->out ? PERF_RECORD_MISC_SWITCH_OUT : 0, &body,
 	                       sizeof(body), NULL, id, to, room);
+}
+
+size_t record_read_encode(const struct record_read *read, const struct record_id *id, void *to, size_t room)
+{
+	const struct read_wire body = {read->pid, read->tid, read->value, read->enabled_ns, read->running_ns};
+
+	return record_assemble(PERF_RECORD_READ, 0, &body, sizeof(body), NULL, id, to, room);
 }
 
 size_t record_mmap_encode(const struct record_mmap *mmap, const struct record_id *id, void *to, size_t room)
@@ -472,6 +486,22 @@ bool record_switch_decode(const struct perf_event_header *record, size_t bytes, 
 	if (!cursor_take(&cursor, &body, sizeof(body)))
 		return false;
 	*change = (struct record_switch){(record->misc & PERF_RECORD_MISC_SWITCH_OUT) != 0, body.pid, body.tid};
+	return true;
+}
+
+bool record_read_decode(const struct perf_event_header *record, size_t bytes, uint64_t read_format,
+                        struct record_read *read)
+{
+	struct record_read out = {0};
+
+	if (bytes < sizeof(*record) || record->type != PERF_RECORD_READ || (read_format & PERF_FORMAT_GROUP))
+		return false;
+	struct cursor cursor = cursor_body(record, bytes);
+	if (!take_u32_pair(&cursor, 1, &out.pid, &out.tid) || !take_u64(&cursor, 1, &out.value) ||
+	    !take_u64(&cursor, read_format & PERF_FORMAT_TOTAL_TIME_ENABLED, &out.enabled_ns) ||
+	    !take_u64(&cursor, read_format & PERF_FORMAT_TOTAL_TIME_RUNNING, &out.running_ns))
+		return false;
+	*read = out;
 	return true;
 }
 

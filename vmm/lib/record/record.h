@@ -132,6 +132,19 @@ struct record_switch {
 size_t record_switch_encode(const struct record_switch *change, const struct record_id *id, void *to, size_t room);
 bool record_switch_decode(const struct perf_event_header *record, size_t bytes, struct record_switch *change);
 
+/*
+ * PERF_RECORD_READ: what an event has counted of a task. As an event with VPROF_READ_FORMAT writes it; when decoded,
+ * the times are 0 if the attr's read_format leaves them out. False also with PERF_FORMAT_GROUP.
+ */
+struct record_read {
+	uint32_t pid, tid;
+	uint64_t value;
+	uint64_t enabled_ns, running_ns; /* time with the event enabled, and with it counting */
+};
+size_t record_read_encode(const struct record_read *read, const struct record_id *id, void *to, size_t room);
+bool record_read_decode(const struct perf_event_header *record, size_t bytes, uint64_t read_format,
+                        struct record_read *read);
+
 /* PERF_RECORD_MMAP2 with a build-id, else PERF_RECORD_MMAP. */
 struct record_mmap {
 	uint16_t mode; /* PERF_RECORD_MISC_KERNEL or _USER */
