@@ -165,7 +165,7 @@ static int jobs_report(GArray *jobs, bool report)
 		if (job->status != STATUS_OK || !report)
 			continue;
 		printf("%s==> %s <==\n", i > 0 ? "\n" : "", name);
-		if (!recording_print_top(job->output, stdout, &error))
+		if (!recording_print_top(job->output, NULL, stdout, &error))
 			status = MAX(status, failure(error));
 	}
 	return status;

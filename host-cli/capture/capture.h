@@ -28,7 +28,7 @@ struct capture;
 
 /* Starts a session with these arguments of session-start (stolen) and maps its rings. The guest has not started. */
 struct capture *capture_new(struct engine_process *engine, json_t *session, GError **error);
-/* Maps the rings of counters (counters.h) in a sampling mode that have not started; the guest runs. */
+/* Maps the rings of counters (counters.h) that have rings and have not started; the guest runs. */
 struct capture *capture_new_of_counters(struct client *client, const json_t *counters, GError **error);
 /* The file keeps what was recorded, finished or not. NULL is fine. */
 void capture_free(struct capture *capture);
@@ -122,8 +122,8 @@ bool capture_finish(struct capture *capture, const struct capture_summary *summa
 /* ---- a whole recording of counters ---- */
 
 /*
- * Starts counters in a sampling mode (counters.h) and writes their samples to a file, for some time or until
- * interrupted. After a failure, the file keeps what was recorded until then.
+ * Starts counters with rings (counters.h) and writes what those have to a file, for some time or until interrupted.
+ * After a failure, the file keeps what was recorded until then.
  */
 bool capture_counters(struct client *client, json_t *counters, uint64_t seconds, const char *path, GError **error);
 
@@ -138,8 +138,8 @@ void capture_say_written(const struct capture *capture, const char *path);
 /* One line each. */
 void capture_say_warnings(const GPtrArray *warnings);
 
-/* The top of the profile. */
-bool recording_print_top(const char *path, FILE *stream, GError **error);
+/* The top of the profile, by these columns; NULL: as `vprof report`. */
+bool recording_print_top(const char *path, const char *sort, FILE *stream, GError **error);
 
 /* The command line as the recording keeps it. */
 char **capture_command_line(void);

@@ -65,7 +65,7 @@ void capture_say_warnings(const GPtrArray *warnings)
 		warn("%s", (const char *)warnings->pdata[i]);
 }
 
-bool recording_print_top(const char *path, FILE *stream, GError **error)
+bool recording_print_top(const char *path, const char *sort, FILE *stream, GError **error)
 {
 	struct report_options report_options = {.limit = TOP_ROWS};
 	struct input *input = input_open(path, NULL, false, error);
@@ -73,7 +73,7 @@ bool recording_print_top(const char *path, FILE *stream, GError **error)
 
 	/* The recording is complete; a reader that closes the pipe must not cause an error message. */
 	signal(SIGPIPE, SIG_DFL);
-	if (!input || !column_list_parse(REPORT_DEFAULT_SORT, &report_options.columns, error)) {
+	if (!input || !column_list_parse(sort ? sort : REPORT_DEFAULT_SORT, &report_options.columns, error)) {
 		input_free(input);
 		return false;
 	}

@@ -329,7 +329,7 @@ static int conclude(struct attachment *attachment, const char *const *command_li
 		return STATUS_FAILED;
 	}
 	capture_say_written(attachment->capture, attachment->output);
-	if (!attachment->given->capture.no_report && !recording_print_top(attachment->output, stdout, &error))
+	if (!attachment->given->capture.no_report && !recording_print_top(attachment->output, NULL, stdout, &error))
 		return failure(error);
 	return attachment->loop.engine_gone ? STATUS_FAILED : STATUS_OK;
 }

@@ -22,7 +22,7 @@ struct counter_values {
 	char **events, **pids, **comms, **tables;
 	char *output, *call_graph;
 	uint64_t duration_s, frequency_hz, period, vcpu, call_depth;
-	gboolean descendants, estimate, no_report, json, call_chains, no_call_user;
+	gboolean descendants, estimate, per_switch, no_report, json, call_chains, no_call_user;
 };
 
 static const struct counter_values defaults = {.duration_s = SECONDS_DEFAULT, .vcpu = OPTION_NUMBER_NONE};
@@ -42,6 +42,8 @@ static const struct option_row options[] = {
          .max = VPROF_VCPUS_MAX - 1},
 	{"estimate", OPTION_FLAG, offsetof(struct counter_values, estimate),
          "count: estimate from samples instead of counting exactly, and split by mode", NULL},
+	{"per-switch", OPTION_FLAG, offsetof(struct counter_values, per_switch),
+         "record: instead of samples, the exact counts of those tasks from switch to switch, and to their end", NULL},
 	{"frequency", OPTION_NUMBER, offsetof(struct counter_values, frequency_hz),
          "record: samples per second of vCPU time (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ",
          .min = 1, .max = VPROF_FREQUENCY_HZ_MAX},
@@ -286,6 +288,22 @@ static void take_chains(const struct counter_values *given, struct counters_kind
 	kind->call_depth = given->call_depth;
 }
 
+static bool take_per_switch(const struct counter_values *given, struct counters_kind *kind, GError **error)
+{
+	if (!given->per_switch)
+		return true;
+	if (!limited(given) || kind->frequency_hz != 0 || kind->period != 0 || kind->call_graph) {
+		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
+		            limited(given)
+		                    ? "--per-switch takes no samples; it excludes --frequency, --count and --call-graph"
+		                    : "--per-switch counts tasks; name them with --pid, --comm or --cr3");
+		return false;
+	}
+	kind->mode = "task-counting";
+	kind->per_switch = true;
+	return true;
+}
+
 /* Says what the engine has refused, and leaves it out. */
 static void drop_refused(json_t *counters)
 {
@@ -308,13 +326,16 @@ static bool record(const struct counter_values *given, struct client *client, GE
 	if (!take_rate(given, &kind, error))
 		return false;
 	take_chains(given, &kind);
+	if (!take_per_switch(given, &kind, error))
+		return false;
 	json_t *counters = prepare_all(given, client, &kind, error);
 
 	drop_refused(counters);
 	bool done = counters && capture_counters(client, counters, given->duration_s, path, error);
 
 	json_decref(counters);
-	return done && (given->no_report || recording_print_top(path, stdout, error));
+	return done &&
+	       (given->no_report || recording_print_top(path, given->per_switch ? "pid,comm" : NULL, stdout, error));
 }
 
 /* ---- disable, enable ---- */
@@ -393,6 +414,7 @@ const struct command command_counter = {
 		"  vprof counter count 1234 -p 42 --descendants\n"
 		"  vprof counter count --comm 'kworker/*' --estimate --json\n"
 		"  vprof counter record 1234 -p 42 -F 500 -g -o task.data\n"
+		"  vprof counter record 1234 --comm 'nginx*' -e instructions --per-switch\n"
 		"  vprof counter disable 1234 7",
 	.options = options,
 	.values_bytes = sizeof(struct counter_values),

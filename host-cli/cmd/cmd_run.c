@@ -225,7 +225,7 @@ static int run_conclude(struct run *run, const char *const *command_line)
 	say_unstepped(run->statistics);
 	/* With a command, standard output belongs to the command. */
 	if (!run->given->capture.no_report &&
-	    !recording_print_top(run->output, run->base.exec ? stderr : stdout, &error))
+	    !recording_print_top(run->output, NULL, run->base.exec ? stderr : stdout, &error))
 		return failure(error);
 	return guest_run_status(&run->base);
 }

@@ -17,6 +17,7 @@
 struct counters_kind {
 	const char *mode; /* "guest-counting", "task-counting", "guest-sampling" or "task-sampling" */
 	bool estimate, descendants;
+	bool per_switch;               /* "task-counting": with rings that have what was counted per switch */
 	uint64_t frequency_hz, period; /* of samples; 0: the engine's choice */
 	const char *call_graph;        /* of samples, as counter-allocate takes it; NULL: without call chains */
 	uint64_t call_depth;           /* 0: the engine's choice */
@@ -34,7 +35,7 @@ json_t *counters_allocate(struct client *client, char **events, const struct cou
 /* Calls `method` for each counter that there is; with `keep`, the members of the answers are added to the list. */
 bool counters_for_all(struct client *client, json_t *counters, const char *method, bool keep, GError **error);
 
-/* For counters in a sampling mode: what session-start would have answered for them. New reference. */
+/* For counters with rings: what session-start would have answered for them. New reference. */
 json_t *counters_session(const json_t *counters);
 
 /* A line for each counter that was read or refused, below a heading. */

@@ -30,8 +30,7 @@
  * An event with attr.inherit_stat and a sample_period of 0 counts certain tasks exactly: a sample at each switch of a
  * vCPU away from one of them has for its period what was counted since the vCPU had switched to it, and a
  * PERF_RECORD_READ what was counted of a task until its end: the value, and the time that the event was enabled and for
- * which it counted. The last sample of a task that ran when the counter was stopped has no ip: it is 0, and the mode is
- * PERF_RECORD_MISC_CPUMODE_UNKNOWN.
+ * which it counted. The last sample of a task that ran when the counter was stopped is outside the guest.
  */
 #define VPROF_READ_FORMAT (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
 

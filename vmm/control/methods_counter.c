@@ -70,6 +70,7 @@ static bool parse_request(const struct control_call *call, struct counter_reques
 	*request = (struct counter_request){
 		.mode = (enum counter_mode)argument_choice(mode_names, mode),
 		.descendants = json_is_true(json_object_get(arguments, "descendants")),
+		.per_switch = json_is_true(json_object_get(arguments, "per-switch")),
 		.ring_bytes = (size_t)json_integer_value(ring_bytes),
 	};
 	bool sampling = counter_mode_is_sampling(request->mode);
@@ -80,8 +81,8 @@ static bool parse_request(const struct control_call *call, struct counter_reques
 		return false;
 	if (sampling && estimate)
 		return refuse("argument \"estimate\" is only for a counting mode", error);
-	if (!sampling && ring_bytes)
-		return refuse("argument \"ring-bytes\" is only for a sampling mode", error);
+	if (!counter_has_rings(request) && ring_bytes)
+		return refuse("argument \"ring-bytes\" is only for a sampling mode, or with \"per-switch\"", error);
 	bool has_rate = request->rate.frequency_hz != 0 || request->rate.period != 0;
 
 	if (!sampling && !estimate && has_rate)
@@ -122,7 +123,7 @@ static json_t *method_counter_allocate(struct control_call *call, GError **error
 		return NULL;
 	json_t *answer = json_pack("{s:i}", "counter", (int)number);
 
-	if (counter_mode_is_sampling(request.mode)) {
+	if (counter_has_rings(&request)) {
 		const char *unwinder = counter_unwinder(call->server->counters, number);
 
 		if (unwinder)
@@ -131,7 +132,7 @@ static json_t *method_counter_allocate(struct control_call *call, GError **error
 		json_object_set_new(answer, "tasks", json_boolean(session_kernel(call->server->session)->has_tasks));
 		if (request.rate.period != 0)
 			json_object_set_new(answer, "period", json_integer((json_int_t)request.rate.period));
-		else
+		else if (request.rate.frequency_hz != 0)
 			json_object_set_new(answer, "frequency-hz", json_integer(request.rate.frequency_hz));
 	}
 	return answer;
@@ -308,7 +309,7 @@ static json_t *method_counter_rings(struct control_call *call, GError **error)
 {
 	const struct counter_table *table = call->server->counters;
 
-	if (!counter_sampling_check(table, call->connection, number_of(call), error))
+	if (!counter_rings_check(table, call->connection, number_of(call), error))
 		return NULL;
 	json_t *vcpus = json_array();
 
@@ -364,6 +365,8 @@ static json_t *held_json(const struct counter_info *info, const struct connectio
 	                  "period", (json_int_t)request->rate.period, "estimate", !sampling && has_samples(request),
 	                  "descendants", request->descendants, "targets", targets_json(info->targets));
 
+	if (request->per_switch)
+		json_object_set_new(held, "per-switch", json_true());
 	if (request->one_vcpu)
 		json_object_set_new(held, "vcpu", json_integer(request->vcpu));
 	return held;
@@ -412,10 +415,13 @@ static const struct method_argument counter_allocate_arguments[] = {
          "in a counting mode: estimate the value from samples; works for modes and tasks that the event cannot separate, and needs no breakpoint",
          ARGUMENT_BOOLEAN, .optional = true},
 	{"descendants", "in a task mode: also count the descendants of the tasks", ARGUMENT_BOOLEAN, .optional = true},
+	{"per-switch",
+         "in the mode task-counting: the counter has rings with what it counts of each task from one context switch to the next, and until the task's end",
+         ARGUMENT_BOOLEAN, .optional = true},
 	{"vcpu", "count on this vCPU only; by default, on every vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = GUEST_VCPUS_MAX - 1},
-	{"ring-bytes", "in a sampling mode: data bytes of each vCPU's ring; a power of two", ARGUMENT_INTEGER,
-         .optional = true, .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
+	{"ring-bytes", "in a sampling mode, or with per-switch: data bytes of each vCPU's ring; a power of two",
+         ARGUMENT_INTEGER, .optional = true, .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
 	{"call-graph", "in a sampling mode: how to find a call chain for each sample, as session-start takes it",
          ARGUMENT_STRING, .optional = true, .choices = control_call_graph_names, .preset = "\"none\""},
 	{"call-depth", "maximum number of frames in a call chain; needs call-graph", ARGUMENT_INTEGER, .optional = true,
@@ -457,11 +463,11 @@ static const struct method_argument counter_target_arguments[] = {
 
 static const struct method_member allocate_members[] = {
 	{"counter", "number of the counter", MEMBER_INTEGER},
-	{"events", "in a sampling mode: the event of its samples", MEMBER_OBJECTS, .optional = true,
+	{"events", "in a sampling mode, or with per-switch: the event of its samples", MEMBER_OBJECTS, .optional = true,
          .members = control_event_members},
 	{"unwinder", "with a call-graph: how the kernel is unwound, orc or fp", MEMBER_STRING, .optional = true},
-	{"tasks", "in a sampling mode: whether samples have pid and tid of the guest's task", MEMBER_BOOLEAN,
-         .optional = true},
+	{"tasks", "in a sampling mode, or with per-switch: whether samples have pid and tid of the guest's task",
+         MEMBER_BOOLEAN, .optional = true},
 	{"period", "in a sampling mode: events between two samples", MEMBER_INTEGER, .optional = true},
 	{"frequency-hz", "in a sampling mode: samples per second of vCPU time, instead of period", MEMBER_INTEGER,
          .optional = true},
@@ -532,6 +538,7 @@ static const struct method_member held_members[] = {
 	{"period", "events between two samples; 0: none", MEMBER_INTEGER, .optional = true},
 	{"estimate", "whether the value is estimated from samples", MEMBER_BOOLEAN, .optional = true},
 	{"descendants", "whether descendants of the tasks are counted, too", MEMBER_BOOLEAN, .optional = true},
+	{"per-switch", "true: it has rings with what it counts per switch", MEMBER_BOOLEAN, .optional = true},
 	{"targets", "in a task mode: the tasks that it is attached to", MEMBER_OBJECTS, .optional = true,
          .members = target_members},
 	{0},
@@ -622,7 +629,7 @@ const struct control_method counter_methods[] = {
 	},
 	{
 		.name = "counter-rings",
-		.summary = "returns the rings of a counter in a sampling mode; each ring has one reader",
+		.summary = "returns the rings of a counter in a sampling mode, or per-switch; each ring has one reader",
 		.returns = control_rings_members,
 		.descriptors = CONTROL_RINGS_DESCRIPTORS,
 		.role = ROLE_INSTRUMENT,

@@ -46,6 +46,13 @@ bool announce_cgroup(struct announcer *announcer, const struct record_cgroup *cg
 	return announce(announcer, record, record_cgroup_encode(cgroup, id, record, sizeof(record)), id);
 }
 
+bool announce_read(struct announcer *announcer, const struct record_read *read, const struct record_id *id)
+{
+	uint64_t record[RECORD_BYTES / sizeof(uint64_t)];
+
+	return ring_write(announcer->ring, record, record_read_encode(read, id, record, sizeof(record)), id);
+}
+
 bool announce_switch(struct announcer *announcer, const struct record_switch *change, const struct record_id *id)
 {
 	uint64_t record[RECORD_BYTES / sizeof(uint64_t)];

@@ -20,7 +20,8 @@ bool announce_task(struct announcer *announcer, const struct record_task *task, 
 bool announce_comm(struct announcer *announcer, const struct record_comm *comm, const struct record_id *id);
 bool announce_mmap(struct announcer *announcer, const struct record_mmap *mmap, const struct record_id *id);
 bool announce_cgroup(struct announcer *announcer, const struct record_cgroup *cgroup, const struct record_id *id);
-/* A switch is not announced again, so it is not in `dropped`. */
+/* These are not announced again, so they are not in `dropped`. */
+bool announce_read(struct announcer *announcer, const struct record_read *read, const struct record_id *id);
 bool announce_switch(struct announcer *announcer, const struct record_switch *change, const struct record_id *id);
 
 #endif

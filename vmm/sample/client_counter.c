@@ -31,6 +31,11 @@ bool counter_mode_is_sampling(enum counter_mode mode)
 	return mode == COUNTER_GUEST_SAMPLING || mode == COUNTER_TASK_SAMPLING;
 }
 
+bool counter_has_rings(const struct counter_request *request)
+{
+	return counter_mode_is_sampling(request->mode) || request->per_switch;
+}
+
 static bool samples(const struct counter_request *request)
 {
 	return request->rate.frequency_hz != 0 || request->rate.period != 0;
@@ -53,6 +58,9 @@ static bool request_check(struct client_counter *counter, GError **error)
 		              "cannot count: the guest's vCPUs are threads of another process; start a session");
 	if (request->descendants && !task)
 		return refuse(error, SESSION_ERROR_RANGE, counter, "has descendants only in a task mode");
+	if (request->per_switch && (request->mode != COUNTER_TASK_COUNTING || samples(request)))
+		return refuse(error, SESSION_ERROR_RANGE, counter,
+		              "counts per switch only exactly, and in the mode task-counting");
 	if (samples(request) ? !counter_rate_check(&request->rate, &request->event, error)
 	                     : !counter_meter_check(&request->event, error))
 		return false;
@@ -66,6 +74,11 @@ static bool request_check(struct client_counter *counter, GError **error)
 	};
 	return !session_config_has_chains(&counter->config) ||
 	       session_unwind(counter->session, &counter->config, &counter->unwind, error);
+}
+
+uint64_t counter_event_id(unsigned number, unsigned vcpu)
+{
+	return session_event_id(COUNTER_EVENTS_MAX + number, vcpu);
 }
 
 static bool counts_on(const struct client_counter *counter, unsigned vcpu)
@@ -92,14 +105,30 @@ static bool rings_make(struct client_counter *counter, GError **error)
 	return true;
 }
 
+static void countings_make(struct client_counter *counter)
+{
+	unsigned vcpus = counter->guest->vcpus;
+
+	counter->countings = g_new0(struct counting, vcpus);
+	if (counter->request.per_switch) {
+		counter->logs = g_new0(struct counting_log, vcpus);
+		counter->totals = g_new0(struct task_totals, 1);
+	}
+	for (unsigned i = 0; i < vcpus; i++)
+		counting_init(&counter->countings[i], counter->session, i, counter->logs ? &counter->logs[i] : NULL);
+}
+
 static bool parts_make(struct client_counter *counter, GError **error)
 {
 	unsigned vcpus = counter->guest->vcpus;
 
+	if (counter_has_rings(&counter->request)) {
+		counter->claims = g_new0(struct task_claims, 1);
+		if (!rings_make(counter, error))
+			return false;
+	}
 	if (!samples(&counter->request)) {
-		counter->countings = g_new0(struct counting, vcpus);
-		for (unsigned i = 0; i < vcpus; i++)
-			counting_init(&counter->countings[i], counter->session, i);
+		countings_make(counter);
 		return true;
 	}
 	counter->samplers = g_new0(struct sampler, vcpus);
@@ -108,10 +137,7 @@ static bool parts_make(struct client_counter *counter, GError **error)
 		sampler_init(&counter->samplers[i], counter->guest, i);
 	if (counter_mode_is_task(counter->request.mode))
 		counter->families = g_new0(struct task_family, vcpus);
-	if (!counter_mode_is_sampling(counter->request.mode))
-		return true;
-	counter->claims = g_new0(struct task_claims, 1);
-	return rings_make(counter, error);
+	return true;
 }
 
 struct client_counter *client_counter_new(struct session *session, unsigned number, const struct counter_owner *owner,
@@ -147,6 +173,8 @@ void client_counter_free(struct client_counter *counter)
 	g_free(counter->families);
 	g_free(counter->before);
 	g_free(counter->countings);
+	g_free(counter->logs);
+	g_free(counter->totals);
 	g_free(counter->claims);
 	g_free(counter);
 }
@@ -211,7 +239,7 @@ static void current_task_note(struct client_counter *counter, unsigned vcpu)
 	const struct task_view view = {layout, &walk, &regs};
 	bool known = task_read(layout, cpu, counter->guest, &regs, &walk, &task);
 
-	counting_switched(&counter->countings[vcpu], &view, known ? &task : NULL);
+	counting_switched(&counter->countings[vcpu], &view, NULL, known ? &task : NULL);
 }
 
 static void start_on_vcpu(void *data)
@@ -278,9 +306,20 @@ static void on_switch(struct switch_probe *probe, unsigned vcpu, const struct ta
 {
 	struct client_counter *counter = (struct client_counter *)probe;
 
-	(void)previous;
 	if (counts_on(counter, vcpu))
-		counting_switched(&counter->countings[vcpu], view, next);
+		counting_switched(&counter->countings[vcpu], view, previous, next);
+}
+
+/* Tasks that ended while it was stopped leave nothing behind. */
+static void logs_begin(struct client_counter *counter)
+{
+	if (!counter->logs)
+		return;
+	*counter->totals = (struct task_totals){0};
+	*counter->claims = (struct task_claims){0};
+	for (unsigned i = 0; i < counter->guest->vcpus; i++)
+		counting_log_init(&counter->logs[i], counter->kernel, i, counter_event_id(counter->number, i),
+		                  counter->rings[i], counter->totals, counter->claims);
 }
 
 /* Prepares what all vCPUs share. */
@@ -291,6 +330,7 @@ static bool prepare(struct client_counter *counter, GError **error)
 		counter->delivery = session_delivery_acquire(counter->session, NULL, error);
 		return counter->delivery != NULL;
 	}
+	logs_begin(counter);
 	counter->probe.switched = on_switch;
 	return !targets_of(counter) ||
 	       switch_probe_add(&counter->probe, counter->guest, counter->kernel, "task-counting", error);

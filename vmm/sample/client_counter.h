@@ -43,14 +43,18 @@ struct counter_request {
 	 */
 	struct counter_rate rate;
 	bool descendants;  /* with a task mode */
+	bool per_switch;   /* with COUNTER_TASK_COUNTING, exactly: what it counts goes into rings (counting_log.h) */
 	bool one_vcpu;     /* it counts on `vcpu` only, and not on every vCPU */
 	unsigned vcpu;     /* with one_vcpu: below guest->vcpus */
-	size_t ring_bytes; /* of each vCPU's ring, with a sampling mode; 0: COUNTER_RING_BYTES_DEFAULT */
+	size_t ring_bytes; /* of each vCPU's ring, if it has rings; 0: COUNTER_RING_BYTES_DEFAULT */
 	/* With a sampling mode, as in struct session_config. */
 	enum session_call_graph call_graph;
 	unsigned call_depth;
 	bool call_kernel_only;
 };
+
+/* Whether such a counter has rings that are read like those of a session. */
+bool counter_has_rings(const struct counter_request *request);
 
 /* What reads a counter without the engine. */
 struct counter_descriptors {
@@ -83,7 +87,7 @@ struct client_counter {
 	enum counter_state state;
 	struct task_targets targets;
 	const struct kernel_layout *kernel;      /* the session's */
-	struct task_claims *claims;              /* of its samplers; NULL without rings */
+	struct task_claims *claims;              /* of its samplers or logs; NULL without rings */
 	struct session_config config;            /* of its samplers */
 	struct unwind_config unwind;             /* with call chains */
 	const struct counter_delivery *delivery; /* of its samplers */
@@ -91,8 +95,13 @@ struct client_counter {
 	struct task_family *families;            /* one for each vCPU, with a task mode */
 	uint64_t (*before)[SAMPLER_MODES];       /* one for each vCPU: counted until the last stop */
 	struct counting *countings;              /* one for each vCPU; NULL: it samples */
-	struct ring *rings[GUEST_VCPUS_MAX];     /* NULL without a sampling mode */
+	struct counting_log *logs;               /* one for each vCPU; NULL: not per switch */
+	struct task_totals *totals;              /* of its logs */
+	struct ring *rings[GUEST_VCPUS_MAX];     /* NULL if it has none */
 };
+
+/* Of its samples on this vCPU. */
+uint64_t counter_event_id(unsigned number, unsigned vcpu);
 
 /* As in counter_table.h. The caller has checked the number, the owner and the state. */
 struct client_counter *client_counter_new(struct session *session, unsigned number, const struct counter_owner *owner,

@@ -230,11 +230,11 @@ void counter_info_get(const struct counter_table *table, unsigned number, struct
 	};
 }
 
-bool counter_sampling_check(const struct counter_table *table, const void *key, unsigned number, GError **error)
+bool counter_rings_check(const struct counter_table *table, const void *key, unsigned number, GError **error)
 {
 	const struct client_counter *counter = find(table, key, number, error);
 
-	if (!counter || counter_mode_is_sampling(counter->request.mode))
+	if (!counter || counter_has_rings(&counter->request))
 		return counter != NULL;
 	g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
 	            "counter %u has no rings, because it counts; use counter-read", number);
@@ -247,7 +247,8 @@ void counter_attr(const struct counter_table *table, unsigned number, struct per
 	struct session_config config = counter->config;
 
 	config.rate = counter->request.rate;
-	session_config_attr(&config, counter->kernel->has_cgroups, 0, attr);
+	session_config_attr(&config, counter->kernel->has_cgroups && !counter->request.per_switch, 0, attr);
+	attr->inherit_stat = counter->request.per_switch;
 }
 
 const char *counter_unwinder(const struct counter_table *table, unsigned number)
@@ -257,11 +258,6 @@ const char *counter_unwinder(const struct counter_table *table, unsigned number)
 	if (!session_config_has_chains(&counter->config))
 		return NULL;
 	return counter->unwind.orc ? "orc" : "fp";
-}
-
-uint64_t counter_event_id(unsigned number, unsigned vcpu)
-{
-	return session_event_id(COUNTER_EVENTS_MAX + number, vcpu);
 }
 
 struct ring *counter_ring(const struct counter_table *table, unsigned number, unsigned vcpu)

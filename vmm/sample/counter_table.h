@@ -67,12 +67,11 @@ struct counter_info {
 /* number < COUNTERS_MAX. */
 void counter_info_get(const struct counter_table *table, unsigned number, struct counter_info *info);
 
-/* A counter in a sampling mode is read like a session: the attr, the ids of its events, a ring for each vCPU. */
-bool counter_sampling_check(const struct counter_table *table, const void *key, unsigned number, GError **error);
+/* A counter with rings is read like a session: the attr, the ids of its events, a ring for each vCPU. */
+bool counter_rings_check(const struct counter_table *table, const void *key, unsigned number, GError **error);
 void counter_attr(const struct counter_table *table, unsigned number, struct perf_event_attr *attr);
 /* "orc" or "fp", as the kernel is unwound; NULL: without call chains. */
 const char *counter_unwinder(const struct counter_table *table, unsigned number);
-uint64_t counter_event_id(unsigned number, unsigned vcpu);
 struct ring *counter_ring(const struct counter_table *table, unsigned number, unsigned vcpu);
 
 #endif

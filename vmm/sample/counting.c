@@ -18,19 +18,54 @@ void counting_update(struct counting *counting)
 	counting->last = now;
 }
 
-void counting_switched(struct counting *counting, const struct task_view *view, const struct task *task)
+static struct counter_reading sums_now(const struct counting *counting)
 {
-	bool counts = counting->targets && task_targets_match(counting->targets, &counting->family, view, task);
+	return (struct counter_reading){
+		.value = atomic_load_explicit(&counting->sums.value, memory_order_relaxed),
+		.running_ns = atomic_load_explicit(&counting->sums.running_ns, memory_order_relaxed),
+		.enabled_ns = atomic_load_explicit(&counting->sums.enabled_ns, memory_order_relaxed),
+	};
+}
 
-	if (counts == counting->counts)
+/* What was counted since the vCPU has run the counted task. */
+static struct counter_reading slice_end(struct counting *counting)
+{
+	const struct counter_reading from = counting->since;
+
+	counting->since = sums_now(counting);
+	return (struct counter_reading){
+		.value = counting->since.value - from.value,
+		.running_ns = counting->since.running_ns - from.running_ns,
+		.enabled_ns = counting->since.enabled_ns - from.enabled_ns,
+	};
+}
+
+void counting_switched(struct counting *counting, const struct task_view *view, const struct task *previous,
+                       const struct task *next)
+{
+	bool counts = counting->targets && task_targets_match(counting->targets, &counting->family, view, next);
+
+	if (counts == counting->counts && !(counts && counting->log))
 		return;
 	counting_update(counting);
+	if (counting->log && counting->counts) {
+		const struct counter_reading slice = slice_end(counting);
+
+		counting_log_left(counting->log, view, previous, &slice);
+	}
+	if (counting->log && counts)
+		counting_log_entered(counting->log, view, next);
 	counting->counts = counts;
 }
 
 static void close_meter(struct counting *counting)
 {
 	counting_update(counting);
+	if (counting->log && counting->meter) {
+		const struct counter_reading slice = slice_end(counting);
+
+		counting_log_end(counting->log, counting->counts ? &slice : NULL);
+	}
 	counter_meter_close(g_steal_pointer(&counting->meter));
 	counting->targets = NULL;
 }
@@ -67,9 +102,9 @@ static const struct vcpu_watcher_ops counting_ops = {
 	.stopped = counting_stopped,
 };
 
-void counting_init(struct counting *counting, struct session *session, unsigned vcpu)
+void counting_init(struct counting *counting, struct session *session, unsigned vcpu, struct counting_log *log)
 {
-	*counting = (struct counting){.watcher.ops = &counting_ops, .session = session, .vcpu = vcpu};
+	*counting = (struct counting){.watcher.ops = &counting_ops, .session = session, .vcpu = vcpu, .log = log};
 }
 
 bool counting_start(struct counting *counting, const struct counter_event *event, const struct task_targets *targets,
@@ -86,6 +121,7 @@ bool counting_start(struct counting *counting, const struct counter_event *event
 		return false;
 	}
 	counting->last = (struct counter_reading){0};
+	counting->since = sums_now(counting);
 	counting->family = (struct task_family){0};
 	counting->targets = targets;
 	counting->counts = !targets;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "guest/task_match.h"
+#include "sample/counting_log.h"
 #include "sample/session.h"
 
 /* [I] immutable after counting_init, [v] the vCPU's thread only, [a] atomic: stored by that thread, loaded by any. */
@@ -17,13 +18,16 @@ struct counting {
 	const struct task_targets *targets; /* [v] while there is a meter; NULL: the whole guest */
 	struct task_family family;          /* [v] */
 	bool counts;                        /* [v] the running task is counted */
+	struct counting_log *log;           /* [I] NULL: switches are not recorded */
 	struct counter_reading last;        /* [v] */
+	struct counter_reading since;       /* [v] with a log: the sums when the vCPU began to run the counted task */
 	struct counting_sums {
 		_Atomic uint64_t value, running_ns, enabled_ns;
 	} sums; /* [a] since counting_init */
 };
 
-void counting_init(struct counting *counting, struct session *session, unsigned vcpu);
+/* `log` stays the caller's; NULL. */
+void counting_init(struct counting *counting, struct session *session, unsigned vcpu, struct counting_log *log);
 
 /*
  * The functions below run on the vCPU's thread, outside the guest. `targets` stays the caller's until counting_stop.
@@ -39,7 +43,8 @@ void counting_stop(struct counting *counting);
 int counting_descriptor(struct counting *counting, uint64_t *before);
 /* Updates the sums. */
 void counting_update(struct counting *counting);
-/* The vCPU switches to this task (NULL: not known). */
-void counting_switched(struct counting *counting, const struct task_view *view, const struct task *task);
+/* The vCPU switches from one task to another (NULL: not known). */
+void counting_switched(struct counting *counting, const struct task_view *view, const struct task *previous,
+                       const struct task *next);
 
 #endif

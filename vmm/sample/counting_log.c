@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sample/counting_log.h"
+
+#include <vprof/exit.h>
+
+#include "lib/record/clock.h"
+
+#define SAMPLE_BYTES_MAX 64u /* with the fields of VPROF_SAMPLE_TYPE */
+
+void counting_log_init(struct counting_log *log, const struct kernel_layout *kernel, unsigned vcpu, uint64_t event_id,
+                       struct ring *ring, struct task_totals *totals, struct task_claims *claims)
+{
+	*log = (struct counting_log){
+		.kernel = kernel,
+		.totals = totals,
+		.vcpu = vcpu,
+		.event_id = event_id,
+		.announcer.ring = ring,
+	};
+	namer_init(&log->namer, kernel, claims, &log->announcer, true);
+}
+
+/* ---- totals ---- */
+
+/*
+ * The slot of a task, or a free one that becomes its own; NULL: there is none. A task runs on one vCPU at a time, so
+ * there is no other that takes a slot for it. Relaxed: the guest orders what its vCPUs do with a task.
+ */
+static struct task_total *total_find(struct task_totals *totals, uint64_t task)
+{
+	struct task_total *bucket = totals->slots[task >> 32 & (TASK_TOTALS_BUCKETS - 1)];
+
+	for (unsigned i = 0; i < TASK_TOTALS_WAYS; i++)
+		if (atomic_load_explicit(&bucket[i].task, memory_order_relaxed) == task)
+			return &bucket[i];
+	for (unsigned i = 0; i < TASK_TOTALS_WAYS; i++) {
+		uint64_t none = 0;
+
+		if (atomic_compare_exchange_strong_explicit(&bucket[i].task, &none, task, memory_order_acquire,
+		                                            memory_order_relaxed))
+			return &bucket[i];
+	}
+	return NULL;
+}
+
+static void total_add(struct task_total *total, const struct counter_reading *slice)
+{
+	atomic_fetch_add_explicit(&total->value, slice->value, memory_order_relaxed);
+	atomic_fetch_add_explicit(&total->enabled_ns, slice->enabled_ns, memory_order_relaxed);
+	atomic_fetch_add_explicit(&total->running_ns, slice->running_ns, memory_order_relaxed);
+}
+
+/* Frees the slot. Release: the next task that takes it begins at 0. */
+static struct counter_reading total_take(struct task_total *total)
+{
+	const struct counter_reading sum = {
+		.value = atomic_exchange_explicit(&total->value, 0, memory_order_relaxed),
+		.enabled_ns = atomic_exchange_explicit(&total->enabled_ns, 0, memory_order_relaxed),
+		.running_ns = atomic_exchange_explicit(&total->running_ns, 0, memory_order_relaxed),
+	};
+
+	atomic_store_explicit(&total->task, 0, memory_order_release);
+	return sum;
+}
+
+/* ---- records ---- */
+
+static struct record_id id_of(const struct counting_log *log, const struct task *task)
+{
+	const bool known = task->address != 0;
+
+	return (struct record_id){
+		.pid = known ? task->pid : VPROF_PID_UNKNOWN,
+		.tid = known ? task->tid : VPROF_PID_UNKNOWN,
+		.time_ns = clock_ns(CLOCK_MONOTONIC),
+		.cpu = log->vcpu,
+		.id = log->event_id,
+	};
+}
+
+static void slice_write(struct counting_log *log, const struct record_id *id, const struct counter_reading *slice,
+                        uint16_t mode, uint64_t ip)
+{
+	const struct record_sample sample = {
+		.id = id->id,
+		.ip = ip,
+		.pid = id->pid,
+		.tid = id->tid,
+		.time_ns = id->time_ns,
+		.cpu = id->cpu,
+		.period = slice->value,
+		.misc = mode,
+	};
+	uint64_t record[SAMPLE_BYTES_MAX / sizeof(uint64_t)];
+
+	ring_write(log->announcer.ring, record, record_sample_encode(&sample, false, record, sizeof(record)), id);
+}
+
+/* Adds to the task's total, which is written once the task has ended. */
+static void total_write(struct counting_log *log, struct page_walk *walk, const struct task *task,
+                        const struct record_id *id, const struct counter_reading *slice)
+{
+	struct task_total *total = total_find(log->totals, task_hash(task));
+
+	if (!total)
+		return;
+	total_add(total, slice);
+	if (!task_has_ended(&log->kernel->tasks, walk, task))
+		return;
+	const struct counter_reading sum = total_take(total);
+
+	announce_read(&log->announcer,
+	              &(struct record_read){id->pid, id->tid, sum.value, sum.enabled_ns, sum.running_ns}, id);
+}
+
+void counting_log_entered(struct counting_log *log, const struct task_view *view, const struct task *task)
+{
+	log->task = task ? *task : (struct task){0};
+	if (!task)
+		return;
+	const struct record_id id = id_of(log, task);
+
+	namer_entered(&log->namer, view->walk, task, &id);
+}
+
+void counting_log_left(struct counting_log *log, const struct task_view *view, const struct task *task,
+                       const struct counter_reading *slice)
+{
+	/* Under the name that it has now, unless a switch was not seen. */
+	const struct task *left = task && task->address == log->task.address ? task : &log->task;
+	const struct record_id id = id_of(log, left);
+
+	slice_write(log, &id, slice, PERF_RECORD_MISC_KERNEL, guest_regs_ip(view->regs));
+	if (left->address == 0)
+		return;
+	total_write(log, view->walk, left, &id, slice);
+	if (left == task)
+		namer_left(&log->namer, view->walk, task, &id);
+}
+
+void counting_log_end(struct counting_log *log, const struct counter_reading *slice)
+{
+	const struct record_id id = id_of(log, &log->task);
+
+	if (slice)
+		slice_write(log, &id, slice, PERF_RECORD_MISC_HYPERVISOR, vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0));
+	ring_write_lost(log->announcer.ring, &id, true);
+	ring_hand_over(log->announcer.ring);
+}
