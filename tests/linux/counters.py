@@ -56,7 +56,7 @@ class CounterChecks:
         # The shell is one of process 1's children, and neither of the two has the processor for itself.
         self.assertLess(0, min(one, shell))
         self.assertLess(max(one, shell), min(family, 0.9))
-        self.assertLessEqual(family, 1)
+        self.assertLessEqual(family, 1.02)  # the engine looks at its clocks a moment before and after
         self.assertEqual(self.counted("--comm", "no-such*")[0]["value"], 0)
         self.assertEqual(self.counted("--pid", 4_000_000)[0]["value"], 0)
 
