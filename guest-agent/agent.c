@@ -17,6 +17,7 @@
 #include "marker.h"
 #include "processes.h"
 #include "program.h"
+#include "reader.h"
 
 #define OUTPUT_CHUNK_BYTES 4096u
 #define OUTPUT_CHUNK_BYTES_MIN 512u /* no frame is sent for less room */
@@ -30,6 +31,7 @@ struct agent {
 	struct program program;
 	struct marker_pipe marks;
 	struct processes processes;
+	struct reader reader;
 	bool is_init;
 	bool over;
 	enum agent_end end;
@@ -98,6 +100,7 @@ static void say_hello(struct agent *agent)
 		.protocol = VPROF_AGENT_PROTOCOL,
 		.time_ns = clock_ns(),
 		.is_init = agent->is_init,
+		.can = VPROF_AGENT_CAN_READ,
 	};
 	struct utsname name;
 
@@ -265,6 +268,32 @@ static void hear_mappings(struct agent *agent, const uint8_t *payload, size_t by
 	processes_begin(&agent->processes, order.pid);
 }
 
+static void say_read_done(struct agent *agent, uint32_t number, int error)
+{
+	const struct vprof_agent_read_done done = {.number = number, .error = (uint32_t)error};
+
+	say(agent, VPROF_AGENT_READ_DONE, &done, sizeof(done), NULL);
+}
+
+static void read_ended(struct agent *agent, int wait_status)
+{
+	const uint32_t number = agent->reader.number;
+
+	say_read_done(agent, number, reader_ended(&agent->reader, wait_status));
+}
+
+static void hear_read(struct agent *agent, const uint8_t *payload, size_t bytes)
+{
+	struct vprof_agent_read order;
+	int error;
+
+	(void)bytes;
+	memcpy(&order, payload, sizeof(order));
+	error = reader_start(&agent->reader, &order);
+	if (error != 0)
+		say_read_done(agent, order.number, error);
+}
+
 static void hear_stat(struct agent *agent, const uint8_t *payload, size_t bytes)
 {
 	const struct vprof_agent_statistics statistics = {
@@ -306,6 +335,7 @@ static const struct {
 	{VPROF_AGENT_MAPPINGS, sizeof(struct vprof_agent_mappings), hear_mappings},
 	{VPROF_AGENT_STAT, 0, hear_stat},
 	{VPROF_AGENT_POWER_OFF, 0, hear_power_off},
+	{VPROF_AGENT_READ, sizeof(struct vprof_agent_read), hear_read},
 };
 
 static void hear(struct agent *agent, const struct vprof_agent_frame *frame, const uint8_t *payload)
@@ -418,9 +448,12 @@ static void children_reap(struct agent *agent)
 	pid_t pid;
 
 	child_ended = 0;
-	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0)
+	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
 		if (agent->program.state == PROGRAM_RUNNING && pid == agent->program.pid)
 			program_ended(&agent->program, status, &usage, clock_ns());
+		else if (pid == agent->reader.pid)
+			read_ended(agent, status);
+	}
 }
 
 /* ---- the loop ---- */
@@ -536,6 +569,7 @@ enum agent_end agent_talk(int fd, bool is_init)
 		marks_finish(&agent);
 	program_abandon(&agent.program);
 	processes_end(&agent.processes);
+	reader_stop(&agent.reader);
 	marker_pipe_close(&agent.marks);
 	link_close(&agent.link);
 	return agent.end;

@@ -56,6 +56,7 @@ enum vprof_agent_says {
 	VPROF_AGENT_STATISTICS,   /* struct vprof_agent_statistics */
 	VPROF_AGENT_COMPLAINT,    /* text: an error of the agent, which continues */
 	VPROF_AGENT_BYE,          /* empty: the machine is about to end */
+	VPROF_AGENT_READ_DONE,    /* struct vprof_agent_read_done: the answer to READ */
 };
 
 /* Frames of the host. */
@@ -68,14 +69,17 @@ enum vprof_agent_hears {
 	VPROF_AGENT_MAPPINGS,  /* struct vprof_agent_mappings: asks for TASK and MAPPING frames */
 	VPROF_AGENT_STAT,      /* empty: asks for STATISTICS */
 	VPROF_AGENT_POWER_OFF, /* empty: ends the machine if the agent is its init, else is ignored */
+	VPROF_AGENT_READ,      /* struct vprof_agent_read: asks for one READ_DONE */
 };
+
+#define VPROF_AGENT_CAN_READ 1u
 
 struct vprof_agent_hello {
 	uint32_t magic;    /* VPROF_AGENT_MAGIC */
 	uint32_t protocol; /* VPROF_AGENT_PROTOCOL */
 	uint64_t time_ns;
 	uint32_t is_init; /* 1: the agent is process 1 and can end the machine */
-	uint32_t zero;
+	uint32_t can;     /* VPROF_AGENT_CAN_*; other requests are known to every agent */
 };
 _Static_assert(sizeof(struct vprof_agent_hello) == 24, "on the wire");
 
@@ -168,6 +172,32 @@ struct vprof_agent_mapping {
 	uint32_t zero;
 };
 _Static_assert(sizeof(struct vprof_agent_mapping) == 32, "on the wire");
+
+/*
+ * A file of the guest that the agent reads from its beginning to its end, so that all of it is in the guest's page
+ * cache. The host finds it there: a serial port would take a minute for a library, and an exit for each byte. It is
+ * only what a process executes, or what names the code that a process has made: the host cannot name any other.
+ */
+enum vprof_agent_read_what {
+	VPROF_AGENT_READ_MAPPING = 1, /* what process `pid` has mapped, executable, at `address` */
+	VPROF_AGENT_READ_JIT_DUMP,    /* what it has mapped so, of the name jit-PID.dump */
+	VPROF_AGENT_READ_PERF_MAP,    /* its /tmp/perf-PID.map; also after its end */
+};
+
+struct vprof_agent_read {
+	uint64_t address;
+	uint32_t pid;
+	uint32_t what;   /* enum vprof_agent_read_what */
+	uint32_t number; /* for READ_DONE */
+	uint32_t zero;
+};
+_Static_assert(sizeof(struct vprof_agent_read) == 24, "on the wire");
+
+struct vprof_agent_read_done {
+	uint32_t number;
+	uint32_t error; /* errno of Linux on x86-64; 0: it has all been read */
+};
+_Static_assert(sizeof(struct vprof_agent_read_done) == 8, "on the wire");
 
 /* Since the agent's start. */
 struct vprof_agent_statistics {

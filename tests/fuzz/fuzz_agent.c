@@ -10,7 +10,7 @@
 
 static void message_check(const struct agent_message *message)
 {
-	REQUIRE(message->type >= VPROF_AGENT_HELLO && message->type <= VPROF_AGENT_BYE);
+	REQUIRE(message->type >= VPROF_AGENT_HELLO && message->type <= VPROF_AGENT_READ_DONE);
 	REQUIRE(message->n_bytes <= VPROF_AGENT_PAYLOAD_BYTES_MAX);
 	if (!message->text)
 		return;

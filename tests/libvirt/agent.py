@@ -166,15 +166,11 @@ class Agent(libvirt.LibvirtTest):
                 connection.sendall(agent_frames.frame(kind, payload))
 
             connection.sendall(GREETING)
-            received = b""
-            while piece := connection.recv(65536):
-                received += piece
-                while taken := agent_frames.take(received):
-                    kind, payload, received = taken
-                    if kind == PING:
-                        send(PONG, payload[:8] + struct.pack("<Q", time.monotonic_ns()))
-                    elif kind == MAPPINGS:
-                        on_mappings(send)
+            for kind, payload in agent_frames.frames(connection):
+                if kind == PING:
+                    send(PONG, payload[:8] + struct.pack("<Q", time.monotonic_ns()))
+                elif kind == MAPPINGS:
+                    on_mappings(send)
         return vprof
 
     def check_nobody(self):

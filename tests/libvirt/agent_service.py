@@ -5,12 +5,15 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import time
 
+import agent_frames
 import debian_root
 import harness
 import libvirt
+from agent_frames import HELLO, READ, READ_DONE
 
 BOOT_SECONDS = 500
 COMMAND_SECONDS = 120
@@ -34,6 +37,8 @@ Environment=LC_ALL=C SYSTEMD_PAGER= SYSTEMD_COLORS=0
 WantedBy=dev-virtio\x2dports-test.shell.device
 """
 UNIT = "vprof-agent.service"
+READ_MAPPING, READ_PERF_MAP = 1, 3
+ENDED_PID = 999999
 WANTS = r"etc/systemd/system/dev-virtio\x2dports-test.shell.device.wants"
 
 
@@ -160,7 +165,8 @@ class AgentService(libvirt.LibvirtTest):
     def check_mappings(self):
         """By the hardened service, of a process of another user's."""
         bare = libvirt.kernel_without_types(self.kernel, self.folder)
-        self.run_in_guest(f"setpriv --reuid=65534 --regid=65534 --clear-groups /opt/{PROGRAM.name} 1000000 >/dev/null 2>&1 &")
+        self.program = int(self.run_in_guest(
+            f"setpriv --reuid=65534 --regid=65534 --clear-groups /opt/{PROGRAM.name} 1000000 >/dev/null 2>&1 & echo $!"))
         (self.folder / "opt").mkdir()
         (self.folder / "opt" / PROGRAM.name).symlink_to(PROGRAM)
         self.run_program(*self.attach("debian", "--agent", self.agent, "--kernel", bare, "--symfs", self.folder, "--no-report",
@@ -172,6 +178,20 @@ class AgentService(libvirt.LibvirtTest):
                    if (row["module"], row["symbol"]) == (f"/opt/{PROGRAM.name}", "spin_in_user_mode"))
         self.assertGreater(spin, 20)
         self.assertGreater(spin, 0.8 * sum(row["samples"] for row in user))
+
+    def check_reads(self):
+        """By the hardened service: what that process executes, and the perf map of one that has ended."""
+        code = self.run_in_guest(f"echo >/tmp/perf-{ENDED_PID}.map; grep ' r-xp .*/opt/' /proc/{self.program}/maps").split("-")[0]
+        wanted = {READ_MAPPING: (int(code, 16), self.program), READ_PERF_MAP: (0, ENDED_PID)}
+        with socket.socket(socket.AF_UNIX) as agent:
+            agent.settimeout(COMMAND_SECONDS)
+            agent.connect(str(self.agent))
+            frames = agent_frames.frames(agent)
+            next(payload for kind, payload in frames if kind == HELLO)
+            for what, (address, pid) in wanted.items():
+                agent.sendall(agent_frames.frame(READ, struct.pack("<QIIII", address, pid, what, what, 0)))
+                done = next(payload for kind, payload in frames if kind == READ_DONE)
+                self.assertEqual(struct.unpack("<II", done), (what, 0))
 
     def check_port(self):
         """It ends with its port, leaves no pipe behind, and is back with the port."""
@@ -192,6 +212,7 @@ class AgentService(libvirt.LibvirtTest):
         self.check_no_listener()
         self.check_life()
         self.check_mappings()
+        self.check_reads()
         self.check_port()
 
 

@@ -4,8 +4,8 @@ import struct
 
 MAGIC = 0x67417056
 (HELLO, PONG, STARTED, REFUSED, STDOUT, STDERR, STDIN_ROOM, EXITED, MARK, TASK, MAPPING, MAPPINGS_END, STATISTICS,
- COMPLAINT, BYE) = range(1, 16)
-PING, RUN, STDIN, STDIN_END, SIGNAL, MAPPINGS, STAT, POWER_OFF = range(64, 72)
+ COMPLAINT, BYE, READ_DONE) = range(1, 17)
+PING, RUN, STDIN, STDIN_END, SIGNAL, MAPPINGS, STAT, POWER_OFF, READ = range(64, 73)
 FRAME = struct.Struct("<IHH")
 
 
@@ -21,3 +21,13 @@ def take(received):
     if len(received) - FRAME.size < n:
         return None
     return kind, received[FRAME.size:FRAME.size + n], received[FRAME.size + n:]
+
+
+def frames(connection):
+    """(type, payload) of each until the other end is closed."""
+    received = b""
+    while piece := connection.recv(65536):
+        received += piece
+        while taken := take(received):
+            kind, payload, received = taken
+            yield kind, payload

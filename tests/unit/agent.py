@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """The agent as a service on this host, at the other end of a terminal: what it says to every frame."""
+import ctypes
 import errno
 import hashlib
+import mmap
 import os
 import pathlib
+import re
 import select
 import signal
 import struct
@@ -15,12 +18,15 @@ import unittest
 import agent_frames
 import harness
 from agent_frames import (COMPLAINT, EXITED, FRAME, HELLO, MAGIC, MAPPING, MAPPINGS, MAPPINGS_END, MARK, PING, PONG, POWER_OFF,
-                          REFUSED, RUN, SIGNAL, STARTED, STAT, STATISTICS, STDERR, STDIN, STDIN_END, STDIN_ROOM, STDOUT, TASK)
+                          READ, READ_DONE, REFUSED, RUN, SIGNAL, STARTED, STAT, STATISTICS, STDERR, STDIN, STDIN_END, STDIN_ROOM, STDOUT, TASK)
 
 AGENT = harness.BIN / "vprof-agent"
 MARKS = pathlib.Path("/run/vprof-agent.marks")
 STDIN_MAX = 16384
 FLOOD_LINES = 300000
+CAN_READ = 1
+READ_MAPPING, READ_JIT_DUMP, READ_PERF_MAP = 1, 2, 3
+PAD_BYTES = 8 << 20
 
 
 class Agent(harness.ProgramTest):
@@ -93,8 +99,8 @@ class Agent(harness.ProgramTest):
     # ---- tests ----
 
     def test_greeting(self):
-        magic, protocol, time_ns, is_init, _ = struct.unpack_from("<IIQII", self.hello)
-        self.assertEqual((magic, protocol, is_init), (MAGIC, 1, 0))
+        magic, protocol, time_ns, is_init, can = struct.unpack_from("<IIQII", self.hello)
+        self.assertEqual((magic, protocol, is_init, can), (MAGIC, 1, 0, CAN_READ))
         self.assertAlmostEqual(time_ns / 1e9, time.monotonic(), delta=10)
         self.assertEqual(self.hello[24:].decode(), os.uname().release)
 
@@ -217,6 +223,83 @@ class Agent(harness.ProgramTest):
                 names.add(struct.unpack_from("<I", frame[1])[0])
         self.assertLessEqual({os.getpid(), self.agent.pid}, names)
 
+    # ---- files that are read ----
+
+    def read(self, what, pid, address=0, number=5):
+        """The error, 0 when it was read."""
+        self.send(READ, struct.pack("<QIIII", address, pid, what, number, 0))
+        done, error = struct.unpack("<II", self.wait_for(READ_DONE))
+        self.assertEqual(done, number)
+        return error
+
+    def program(self):
+        """A process, the address of its code, and its file, most of which is not in memory, if it is on a disk."""
+        path = self.folder / "program"
+        path.write_bytes(pathlib.Path("/bin/sleep").read_bytes() + bytes(PAD_BYTES))
+        path.chmod(0o755)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        process = subprocess.Popen([path, "1000"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        maps = pathlib.Path(f"/proc/{process.pid}/maps")
+        harness.wait_until(lambda: str(path) in maps.read_text(), "the program's start")
+        code, = re.findall(rf"(?m)^(\w+)-\w+ r-x.* {path}$", maps.read_text())
+        return process, int(code, 16), path
+
+    def missing_pages(self, path):
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE) as memory:
+            pages = -(-len(memory) // mmap.PAGESIZE)
+            states = ctypes.create_string_buffer(pages)
+            first = ctypes.c_char.from_buffer(memory)
+            result = ctypes.CDLL(None).mincore(ctypes.c_void_p(ctypes.addressof(first)), ctypes.c_size_t(len(memory)), states)
+            del first
+        self.assertEqual(result, 0)
+        return sum(not state & 1 for state in states.raw)
+
+    def test_mapped_files_are_read(self):
+        process, code, path = self.program()
+        print(f"{self.missing_pages(path)} pages were not in memory", flush=True)
+        self.assertEqual(self.read(READ_MAPPING, process.pid, code + 5, number=77), 0)
+        self.assertEqual(self.missing_pages(path), 0)
+        self.assertEqual(self.read(READ_MAPPING, process.pid, code - 1), errno.ENOENT)  # not executable
+        self.assertEqual(self.read(READ_MAPPING, process.pid, 0), errno.ENOENT)
+        self.assertEqual(self.read(9, process.pid, code), errno.EINVAL)
+        path.unlink()
+        self.assertEqual(self.read(READ_MAPPING, process.pid, code), errno.ENOENT)
+        os.mkfifo(path.with_name("program (deleted)"))
+        self.assertEqual(self.read(READ_MAPPING, process.pid, code), errno.EINVAL)
+        process.kill()
+        process.wait()
+        self.assertEqual(self.read(READ_MAPPING, process.pid, code), errno.ENOENT)
+
+    def test_one_file_is_read_at_a_time(self):
+        process, code, _ = self.program()
+        self.pause()
+        for number in 1, 2:
+            self.send(READ, struct.pack("<QIIII", code, process.pid, READ_MAPPING, number, 0))
+        self.agent.send_signal(signal.SIGCONT)
+        answers = [struct.unpack("<II", self.wait_for(READ_DONE)) for _ in range(2)]
+        self.assertEqual(answers, [(2, errno.EBUSY), (1, 0)])
+
+    def test_names_of_made_code_are_read(self):
+        pid = os.getpid()
+        dump = self.folder / f"jit-{pid}.dump"
+        self.assertEqual(self.read(READ_JIT_DUMP, pid), errno.ENOENT)
+        dump.write_bytes(b"JiTD" * 1000)
+        with dump.open("r+b") as file, mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC):
+            self.assertEqual(self.read(READ_JIT_DUMP, pid), 0)
+        names = pathlib.Path(f"/tmp/perf-{pid}.map")
+        self.addCleanup(names.unlink, missing_ok=True)
+        names.unlink(missing_ok=True)
+        self.assertEqual(self.read(READ_PERF_MAP, pid), errno.ENOENT)
+        names.symlink_to(dump)
+        self.assertEqual(self.read(READ_PERF_MAP, pid), errno.ELOOP)
+        names.unlink()
+        names.write_text("1000 10 function\n")
+        self.assertEqual(self.read(READ_PERF_MAP, pid), 0)
+
     @unittest.skipUnless(os.access("/run", os.W_OK), "/run cannot be written")
     def test_marks(self):
         harness.wait_until(MARKS.is_fifo, "the pipe")
@@ -283,6 +366,7 @@ class Agent(harness.ProgramTest):
     def test_broken_streams_begin_anew(self):
         for broken in (FRAME.pack(1 << 31, PING, 0),                               # too long
                        FRAME.pack(4, PING, 0) + b"1234",                           # too short
+                       FRAME.pack(20, READ, 0) + bytes(20),
                        FRAME.pack(16, RUN, 0) + struct.pack("<IIII", 1, 0, 1, 0),  # no strings
                        FRAME.pack(20, RUN, 0) + struct.pack("<IIII", 1, 0, 0, 0) + b"/\0/\0",
                        FRAME.pack(20, RUN, 0) + struct.pack("<IIII", 1, 0, 0xffffffff, 2) + b"/\0/\0"):

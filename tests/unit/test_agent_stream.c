@@ -161,6 +161,21 @@ START_TEST(unknown_types_and_members_are_skipped)
 }
 END_TEST
 
+START_TEST(what_was_read_is_told)
+{
+	const struct vprof_agent_read_done done = {.number = 3, .error = 2};
+
+	greet();
+	put(VPROF_AGENT_READ_DONE, &done, sizeof(done), "");
+	ck_assert(agent_stream_next(stream, &message, &error));
+	ck_assert_int_eq(message.type, VPROF_AGENT_READ_DONE);
+	ck_assert_uint_eq(message.read_done.number, 3);
+	ck_assert_uint_eq(message.read_done.error, 2);
+	put(VPROF_AGENT_READ_DONE, &done, sizeof(done) - 1, "");
+	assert_broken(AGENT_ERROR_FRAME, "READ_DONE frame has 7 bytes; the minimum is 8");
+}
+END_TEST
+
 START_TEST(too_long_a_frame_breaks_the_stream)
 {
 	greet();
@@ -248,6 +263,20 @@ START_TEST(mappings_are_asked_of_a_process)
 }
 END_TEST
 
+START_TEST(a_file_is_asked_to_be_read)
+{
+	static const uint8_t frame[] = {24, 0, 0, 0, VPROF_AGENT_READ,         0, 0, 0, 0, 16, 0, 0, 1, 0, 0, 0,
+	                                7,  0, 0, 0, VPROF_AGENT_READ_MAPPING, 0, 0, 0, 9, 0,  0, 0, 0, 0, 0, 0};
+	const struct vprof_agent_read read = {
+		.address = 0x100001000, .pid = 7, .what = VPROF_AGENT_READ_MAPPING, .number = 9};
+	g_autoptr(GByteArray) said = g_byte_array_new();
+
+	agent_say_read(said, &read);
+	ck_assert_uint_eq(said->len, sizeof(frame));
+	ck_assert_mem_eq(said->data, frame, sizeof(frame));
+}
+END_TEST
+
 START_TEST(a_command_has_a_limit)
 {
 	g_autofree char *word = g_strnfill(VPROF_AGENT_PAYLOAD_BYTES_MAX, 'x');
@@ -270,6 +299,8 @@ int main(void)
 	const TTest *const tests[] = {
 		greets_first,
 		mappings_are_asked_of_a_process,
+		a_file_is_asked_to_be_read,
+		what_was_read_is_told,
 		other_first_frames_are_no_greeting,
 		other_magic_is_no_greeting,
 		other_protocol_is_refused,

@@ -39,6 +39,7 @@ static const struct payload_shape {
 	{VPROF_AGENT_STATISTICS, sizeof(struct vprof_agent_statistics), REST_NONE, 0, "STATISTICS"},
 	{VPROF_AGENT_COMPLAINT, 0, REST_TEXT, 512, "COMPLAINT"},
 	{VPROF_AGENT_BYE, 0, REST_NONE, 0, "BYE"},
+	{VPROF_AGENT_READ_DONE, sizeof(struct vprof_agent_read_done), REST_NONE, 0, "READ_DONE"},
 };
 
 struct agent_stream *agent_stream_new(void)
@@ -233,6 +234,11 @@ void agent_say_mappings(GByteArray *to, uint32_t pid)
 	const struct vprof_agent_mappings order = {.pid = pid};
 
 	frame_append(to, VPROF_AGENT_MAPPINGS, &order, sizeof(order), NULL, 0);
+}
+
+void agent_say_read(GByteArray *to, const struct vprof_agent_read *read)
+{
+	frame_append(to, VPROF_AGENT_READ, read, sizeof(*read), NULL, 0);
 }
 
 static void string_append(GByteArray *to, const char *string)

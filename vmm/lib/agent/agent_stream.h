@@ -39,6 +39,7 @@ struct agent_message {
 		struct vprof_agent_task task;
 		struct vprof_agent_mapping mapping;
 		struct vprof_agent_statistics statistics;
+		struct vprof_agent_read_done read_done;
 	};
 	const char *text;
 	const uint8_t *bytes; /* of STDOUT and STDERR */
@@ -68,6 +69,9 @@ void agent_say_signal(GByteArray *to, int number);
 void agent_say_power_off(GByteArray *to);
 /* Asks for TASK and MAPPING of a process, or of all with pid 0, and MAPPINGS_END. */
 void agent_say_mappings(GByteArray *to, uint32_t pid);
+
+/* Asks for READ_DONE, of an agent that can (vprof_agent_hello). */
+void agent_say_read(GByteArray *to, const struct vprof_agent_read *read);
 
 struct agent_order {
 	uint32_t run;
