@@ -17,6 +17,7 @@
 #include "ui/text.h"
 
 #define IN_INITRAMFS "initramfs"
+#define IN_DEBUGINFOD "debuginfod"
 #define IN_GUEST "guest memory"
 #define IN_GUEST_PART "guest memory (in part)"
 #define FILES_MAX 4096u /* that a guest can have named */
@@ -58,6 +59,7 @@ struct capture_tables {
 	char **programs;                     /* [I] */
 	bool has_symfs;                      /* [I] */
 	struct user_symbols *symfs, *initrd; /* [t] */
+	struct user_symbols *debuginfod;     /* [t] */
 	GHashTable *done;                    /* [t] build-ids that have tables, or for which there is none */
 	GThread *thread;                     /* [I] */
 	_Atomic bool over;                   /* [a] nobody waits for tables any more */
@@ -196,6 +198,13 @@ static bool guest_make(struct capture_tables *tables, const struct wanted *wante
 	return whole;
 }
 
+/* To look into an archive may mean to unpack it, and a server may take its time. */
+static bool copy_make(struct capture_tables *tables, const struct wanted *wanted)
+{
+	return file_make(tables, tables->initrd, wanted, IN_INITRAMFS) ||
+	       file_make(tables, tables->debuginfod, wanted, IN_DEBUGINFOD);
+}
+
 /* Whether the guest is to be asked for it (again). */
 static bool wanted_make(struct capture_tables *tables, struct wanted *wanted)
 {
@@ -207,9 +216,7 @@ static bool wanted_make(struct capture_tables *tables, struct wanted *wanted)
 		return false;
 	if (wanted->asked == 0)
 		return !file_make(tables, tables->symfs, wanted, "--symfs");
-	/* To look into an archive may mean to unpack it. */
-	if (guest_make(tables, wanted, text) ||
-	    (wanted->asked == 1 && file_make(tables, tables->initrd, wanted, IN_INITRAMFS)) ||
+	if (guest_make(tables, wanted, text) || (wanted->asked == 1 && copy_make(tables, wanted)) ||
 	    wanted->asked >= ASKED_MAX) {
 		g_hash_table_add(tables->done, g_steal_pointer(&text));
 		return false;
@@ -243,14 +250,17 @@ static gpointer tables_thread(gpointer data)
 struct capture_tables *capture_tables_new(const struct user_symbol_sources *sources, char *const *programs)
 {
 	struct capture_tables *tables = g_new0(struct capture_tables, 1);
-	/* Other sources have debug information, which comes without the tables. */
+	/* Files with debug information come without the tables. */
 	const struct user_symbol_sources symfs = {.symfs = sources->symfs, .arch = sources->arch};
 	const struct user_symbol_sources initrd = {.initrd = sources->initrd, .arch = sources->arch};
+	const struct user_symbol_sources debuginfod = {
+		.debuginfod = sources->debuginfod, .executables = true, .arch = sources->arch};
 
 	tables->programs = g_strdupv((char **)programs);
 	tables->has_symfs = sources->symfs;
 	tables->symfs = user_symbols_new(&symfs);
 	tables->initrd = user_symbols_new(&initrd);
+	tables->debuginfod = user_symbols_new(&debuginfod);
 	tables->done = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	tables->wanted = g_async_queue_new_full((GDestroyNotify)wanted_free);
 	tables->handled = g_async_queue_new_full((GDestroyNotify)wanted_free);
@@ -288,6 +298,7 @@ void capture_tables_free(struct capture_tables *tables)
 	g_hash_table_unref(tables->copies);
 	user_symbols_free(tables->symfs);
 	user_symbols_free(tables->initrd);
+	user_symbols_free(tables->debuginfod);
 	g_strfreev(tables->programs);
 	g_free(tables);
 }

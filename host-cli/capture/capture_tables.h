@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The unwind tables of what the guest's processes have mapped: made on a thread of their own, of the files that the
- * user names, of what the guest has in memory of the others, and of its initramfs, and given to the engine. Files from
- * the guest's memory also give names.
+ * user names, of what the guest has in memory of the others, of its initramfs and of debuginfod servers, and given to
+ * the engine. Files from the guest's memory also give names.
  */
 #ifndef VPROF_CLI_CAPTURE_CAPTURE_TABLES_H
 #define VPROF_CLI_CAPTURE_CAPTURE_TABLES_H

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """vprof annotate with code that an assembler makes for the recordings of make_recordings: a kernel and a program."""
 import json
-import os
 import pathlib
 import subprocess
 
+import debuginfod
 import harness
-import web_server
 from harness import BIN, VPROF
 
 # clock.data has 16 samples in memcpy, in turn on its first four bytes; start_kernel is 0x100 below it.
@@ -188,26 +187,12 @@ class Annotate(harness.ProgramTest):
         annotate("main.main", "checksum")
         self.refused(VPROF, "annotate", "-i", "mappings.data", "--symfs", "root", "main", cwd=self.folder, message="no sample fell into")
 
-    def debuginfod(self, files):
-        """A server of `files`, by their build-ids, and the environment that names it; what it was asked for."""
-        asked = []
-
-        def respond(handler):
-            asked.append(handler.path)
-            content = files.get(handler.path)
-            handler.send_response(200 if content else 404)
-            handler.end_headers()
-            handler.wfile.write(content or b"")
-
-        return asked, os.environ | {"DEBUGINFOD_URLS": web_server.serve(self, respond), "no_proxy": "*",
-                                    "DEBUGINFOD_CACHE_PATH": str(self.folder / "cache")}
-
     def test_debuginfod(self):
         """A program of which this host has no copy comes from a server, for its names and for its code."""
         harness.need(harness.built_with("libdebuginfod"), "vprof was built without libdebuginfod")
         self.assemble("served", PROGRAM.replace("checksum", "checksum_served"), PROGRAM_ID, "0x401000")
         served = f"/buildid/{PROGRAM_ID}/executable"
-        asked, environment = self.debuginfod({served: (self.folder / "served").read_bytes()})
+        asked, environment = debuginfod.serve(self, {served: (self.folder / "served").read_bytes()})
         command = VPROF, "report", "-i", "mappings.data", "--sort", "sym", "--debuginfod"
         out = self.run_program(*command, cwd=self.folder, env=environment)[0]
         self.assertRegex(out, r"(?m)^ *33.33% +4 +checksum_served$")
@@ -217,8 +202,7 @@ class Annotate(harness.ProgramTest):
         self.assertIn("# code     what debuginfod has, 0x401100, 9 bytes", out)
         # It is asked for once, and a server without it is no failure.
         self.assertEqual(asked.count(served), 1)
-        _, environment = self.debuginfod({})
-        environment["DEBUGINFOD_CACHE_PATH"] = str(self.folder / "empty")
+        _, environment = debuginfod.serve(self, {}, cache="empty")
         out = self.run_program(*command, cwd=self.folder, env=environment)[0]
         self.assertRegex(out, r"(?m)^ *33.33% +4 +checksum$")
 

@@ -36,17 +36,19 @@ int user_archive_find(struct user_archive *archive, const char *name, GError **e
 #ifdef VPROF_HAVE_DEBUGINFOD
 /* Loads libdebuginfod. Error: SHARED_LIBRARY_ERROR. */
 bool user_file_debuginfod_load(GError **error);
-/* The file with the debug information, else the program itself, opened; -1 when there is none. */
-int user_file_debuginfod(const uint8_t *build_id, size_t build_id_bytes);
+/*
+ * The file with the debug information, unless `executable`, else the program itself, opened; -1 when there is none.
+ */
+int user_file_debuginfod(const uint8_t *build_id, size_t build_id_bytes, bool executable);
 #else
 static inline bool user_file_debuginfod_load(GError **error)
 {
 	g_set_error_literal(error, G_FILE_ERROR, G_FILE_ERROR_NOSYS, "this vprof was built without libdebuginfod");
 	return false;
 }
-static inline int user_file_debuginfod(const uint8_t *build_id, size_t build_id_bytes)
+static inline int user_file_debuginfod(const uint8_t *build_id, size_t build_id_bytes, bool executable)
 {
-	(void)build_id, (void)build_id_bytes;
+	(void)build_id, (void)build_id_bytes, (void)executable;
 	return -1;
 }
 #endif

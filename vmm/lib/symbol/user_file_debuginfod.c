@@ -21,14 +21,15 @@ bool user_file_debuginfod_load(GError **error)
 	                           error);
 }
 
-int user_file_debuginfod(const uint8_t *build_id, size_t build_id_bytes)
+int user_file_debuginfod(const uint8_t *build_id, size_t build_id_bytes, bool executable)
 {
 	debuginfod_client *client = user_file_debuginfod_load(NULL) ? libdebuginfod.debuginfod_begin() : NULL;
-	int fd;
+	int fd = -1;
 
 	if (!client)
 		return -1;
-	fd = libdebuginfod.debuginfod_find_debuginfo(client, build_id, (int)build_id_bytes, NULL);
+	if (!executable)
+		fd = libdebuginfod.debuginfod_find_debuginfo(client, build_id, (int)build_id_bytes, NULL);
 	if (fd < 0)
 		fd = libdebuginfod.debuginfod_find_executable(client, build_id, (int)build_id_bytes, NULL);
 	libdebuginfod.debuginfod_end(client);

@@ -24,7 +24,7 @@ struct user_symbols {
 	struct user_archive *initrd;   /* NULL */
 	struct module_folder *modules; /* NULL */
 	enum arch arch;
-	bool debuginfod, force;
+	bool debuginfod, executables, force;
 	bool unavailable;   /* a warning says that vprof-parse is */
 	GHashTable *copies; /* "NAME BUILD-ID" -> struct user_copy * */
 	GHashTable *given;  /* build-id in digits -> struct user_copy * */
@@ -74,6 +74,7 @@ struct user_symbols *user_symbols_new(const struct user_symbol_sources *sources)
 	symbols->initrd = sources->initrd ? user_archive_new(sources->initrd) : NULL;
 	symbols->modules = sources->modules ? module_folder_new(sources->modules) : NULL;
 	symbols->debuginfod = sources->debuginfod;
+	symbols->executables = sources->executables;
 	/* Beside what comes before the first file. */
 	if (symbols->symfs || symbols->initrd || symbols->modules || sources->debuginfod)
 		(void)parser_start(NULL);
@@ -197,7 +198,7 @@ static int source_read(struct user_symbols *symbols, enum source source, const c
 		return initrd_read(symbols, name, path);
 	case SOURCE_DEBUGINFOD:
 		*path = g_strdup("what debuginfod has");
-		return symbols->debuginfod && build_id ? user_file_debuginfod(build_id, n) : -1;
+		return symbols->debuginfod && build_id ? user_file_debuginfod(build_id, n, symbols->executables) : -1;
 	default:
 		return module_read(symbols, name, path);
 	}

@@ -20,6 +20,7 @@ struct user_symbol_sources {
 	const char *initrd;  /* a cpio archive, packed or not, or several in one file; NULL */
 	const char *modules; /* a folder like /lib/modules/VERSION; NULL */
 	bool debuginfod;     /* ask the servers of $DEBUGINFOD_URLS, which takes a network and time */
+	bool executables;    /* of these servers: the programs themselves only, for what debug information lacks */
 	enum arch arch;      /* the guest's; copies for another are refused. ARCH_UNKNOWN: not compared */
 	bool force;          /* take copies with another build-id, and say so */
 };
