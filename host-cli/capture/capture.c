@@ -179,6 +179,7 @@ void capture_free(struct capture *capture)
 	session_events_free(capture->events, capture->n_events);
 	histogram_free(capture->frames);
 	g_clear_pointer(&capture->guest_symbols, g_array_unref);
+	g_clear_pointer(&capture->made_code, g_array_unref);
 	g_string_chunk_free(capture->texts);
 	g_array_unref(capture->kernels);
 	names_free(capture->names);

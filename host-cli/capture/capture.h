@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <vprof/agent.h>
 
 #include "engine/engine_process.h"
 #include "lib/client/client.h"
@@ -102,6 +103,16 @@ void capture_marker(struct capture *capture, json_t *marker);
 bool capture_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t offset,
                      const char *path);
 void capture_comm(struct capture *capture, uint32_t pid, uint32_t tid, const char *comm);
+
+/*
+ * The file that the agent in the guest is to read next, so that the guest has all of it in memory: what a process
+ * executes, for its unwind table and its names. False: none at present.
+ */
+bool capture_read_next(struct capture *capture, struct vprof_agent_read *read);
+/* It has read it. */
+void capture_read_done(struct capture *capture, uint32_t number);
+/* At the end, while the agent still answers: from now on, the next are what names code that processes have made. */
+void capture_reads_finish(struct capture *capture);
 
 /* Whether there were more markers than a recording keeps. */
 bool capture_marks_left_out(const struct capture *capture);

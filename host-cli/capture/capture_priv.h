@@ -39,6 +39,8 @@ struct capture {
 	GArray *guest_symbols;    /* of struct recording_symbol: of modules, asked of the engine; NULL */
 	GStringChunk *texts;      /* their names */
 	GArray *kernels;          /* struct kernel_before, of the guest's kernels before the present one */
+	uint32_t reads;           /* number of the last one of capture_read_next */
+	GArray *made_code;        /* struct vprof_agent_read, the next at the end; NULL: not the end yet */
 	uint64_t samples;
 	uint64_t lost;
 	uint64_t throttles;

@@ -19,6 +19,7 @@
 #define IN_INITRAMFS "initramfs"
 #define IN_DEBUGINFOD "debuginfod"
 #define IN_GUEST "guest memory"
+#define IN_GUEST_READ "guest memory (read by the agent)"
 #define IN_GUEST_PART "guest memory (in part)"
 #define FILES_MAX 4096u /* that a guest can have named */
 
@@ -36,6 +37,12 @@ struct wanted {
 	bool ask;             /* it is to be asked (again), */
 	gint64 not_before_us; /* from this moment on */
 	int memory;           /* what it has answered; -1 */
+	/* For the agent in the guest. */
+	uint32_t pid;     /* that has mapped it last; 0: not known */
+	uint64_t address; /* where */
+	unsigned reads;   /* `asked` of when the agent was told to read it; 0: not yet */
+	uint32_t number;  /* of that read */
+	bool read;        /* it has */
 };
 
 struct made {
@@ -192,7 +199,7 @@ static bool guest_make(struct capture_tables *tables, const struct wanted *wante
 	made.python = python_file_read(image);
 	made.copy = user_copy_new(image, &error);
 	made_explain(&made, error);
-	made.source = whole ? IN_GUEST : IN_GUEST_PART;
+	made.source = !whole ? IN_GUEST_PART : wanted->read ? IN_GUEST_READ : IN_GUEST;
 	made_push(tables, build_id, &made);
 	image_free(image);
 	return whole;
@@ -273,11 +280,18 @@ struct capture_tables *capture_tables_new(const struct user_symbol_sources *sour
 	return tables;
 }
 
-static struct wanted *wanted_new(const char *name, GBytes *build_id)
+/* mapping NULL: the end of all. */
+static struct wanted *wanted_new(const struct record_mmap *mapping)
 {
 	struct wanted *wanted = g_new(struct wanted, 1);
 
-	*wanted = (struct wanted){.name = g_strdup(name), .build_id = build_id, .memory = -1};
+	*wanted = (struct wanted){.memory = -1};
+	if (mapping) {
+		wanted->name = g_strdup(mapping->file_name.raw);
+		wanted->build_id = g_bytes_new(mapping->build_id, mapping->build_id_bytes);
+		wanted->pid = mapping->pid;
+		wanted->address = mapping->start;
+	}
 	return wanted;
 }
 
@@ -286,7 +300,7 @@ void capture_tables_free(struct capture_tables *tables)
 	if (!tables)
 		return;
 	atomic_store_explicit(&tables->over, true, memory_order_relaxed);
-	g_async_queue_push(tables->wanted, wanted_new(NULL, NULL));
+	g_async_queue_push(tables->wanted, wanted_new(NULL));
 	g_thread_join(tables->thread);
 	g_queue_free_full(tables->asks, (GDestroyNotify)wanted_free);
 	g_async_queue_unref(tables->handled);
@@ -315,10 +329,26 @@ static bool is_jitdump(const char *path)
 	return g_pattern_match_simple("*/jit-*.dump", path);
 }
 
+/* The process that had mapped it before may have ended. */
+static void asks_update(struct capture_tables *tables, const struct record_mmap *mapping)
+{
+	for (GList *next = tables->asks->head; next; next = next->next) {
+		struct wanted *wanted = next->data;
+
+		if (strcmp(wanted->name, mapping->file_name.raw) == 0) {
+			wanted->pid = mapping->pid;
+			wanted->address = mapping->start;
+		}
+	}
+}
+
 /* The build-id of a file may become known only at a later look. */
 void capture_tables_want(struct capture_tables *tables, const struct record_mmap *mapping)
 {
 	const char *known = g_hash_table_lookup(tables->files, mapping->file_name.raw);
+
+	if (mapping->mode == PERF_RECORD_MISC_USER)
+		asks_update(tables, mapping);
 
 	if (mapping->mode != PERF_RECORD_MISC_USER || mapping->file_name.raw[0] != '/' ||
 	    mapping->file_name.raw[1] == '/' || (known && (known[0] != '\0' || !mapping->build_id)) ||
@@ -330,8 +360,7 @@ void capture_tables_want(struct capture_tables *tables, const struct record_mmap
 	known = g_hash_table_lookup(tables->files, mapping->file_name.raw);
 	if (!mapping->build_id || g_hash_table_contains(tables->tables, known))
 		return;
-	struct wanted *wanted =
-		wanted_new(mapping->file_name.raw, g_bytes_new(mapping->build_id, mapping->build_id_bytes));
+	struct wanted *wanted = wanted_new(mapping);
 
 	if (tables->has_symfs)
 		wanted_push(tables, wanted);
@@ -416,6 +445,37 @@ static void asks_send(struct capture_tables *tables, struct client *client)
 			guest_ask(tables, wanted, client);
 		else
 			g_queue_push_tail(tables->asks, wanted);
+	}
+}
+
+/* What the guest has not all in memory, once after each time that it was asked for it. */
+bool capture_tables_read_next(struct capture_tables *tables, struct vprof_agent_read *read)
+{
+	for (GList *next = tables->asks->head; next; next = next->next) {
+		struct wanted *wanted = next->data;
+
+		if (wanted->pid == 0 || wanted->read || wanted->reads == wanted->asked)
+			continue;
+		wanted->reads = wanted->asked;
+		wanted->number = read->number;
+		read->what = VPROF_AGENT_READ_MAPPING;
+		read->pid = wanted->pid;
+		read->address = wanted->address;
+		return true;
+	}
+	return false;
+}
+
+/* One that the other thread has at the moment is asked for again in any case. */
+void capture_tables_read_done(struct capture_tables *tables, uint32_t number)
+{
+	for (GList *next = tables->asks->head; next; next = next->next) {
+		struct wanted *wanted = next->data;
+
+		if (wanted->reads == 0 || wanted->number != number)
+			continue;
+		wanted->read = true;
+		wanted->not_before_us = 0;
 	}
 }
 

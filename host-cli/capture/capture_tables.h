@@ -8,6 +8,7 @@
 #define VPROF_CLI_CAPTURE_CAPTURE_TABLES_H
 
 #include <jansson.h>
+#include <vprof/agent.h>
 
 #include "lib/client/client.h"
 #include "lib/record/record.h"
@@ -26,6 +27,12 @@ void capture_tables_free(struct capture_tables *tables); /* NULL is fine */
 void capture_tables_want(struct capture_tables *tables, const struct record_mmap *mapping);
 /* Gives the engine the tables that are made by now, and asks it for files that only the guest has. */
 void capture_tables_send(struct capture_tables *tables, struct client *client);
+/*
+ * A file of which the guest has not all in memory, for the agent in it; `number` is given. False: none at present. When
+ * the agent has read it, its table is made of it.
+ */
+bool capture_tables_read_next(struct capture_tables *tables, struct vprof_agent_read *read);
+void capture_tables_read_done(struct capture_tables *tables, uint32_t number);
 /* Whether there are tables to come that were not asked for in vain yet. */
 bool capture_tables_busy(const struct capture_tables *tables);
 /* After the session: waits some seconds at most for names of files that were mapped last. */

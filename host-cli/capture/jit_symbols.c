@@ -60,6 +60,27 @@ static bool jit_names_find(const struct jit_names *names, uint64_t ip, struct pe
 	return false;
 }
 
+static uint32_t process_of(const struct histogram_hit *hit)
+{
+	return hit->mapping ? hit->mapping->file->perf_map_pid : 0;
+}
+
+GArray *jit_symbols_processes(const struct histogram *frames)
+{
+	g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
+	GArray *pids = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+	size_t n;
+	g_autofree struct histogram_hit *hits = histogram_hits(frames, &n);
+
+	for (size_t i = 0; i < n && pids->len < JIT_PROCESSES_MAX; i++) {
+		const uint32_t pid = process_of(&hits[i]);
+
+		if (pid != 0 && g_hash_table_add(seen, GUINT_TO_POINTER(pid)))
+			g_array_append_val(pids, pid);
+	}
+	return pids;
+}
+
 void jit_symbols_ask(struct client *client, const struct histogram *frames,
                      void (*add)(uint64_t address, const struct recording_symbol *symbol, void *data), void *data)
 {
@@ -68,7 +89,7 @@ void jit_symbols_ask(struct client *client, const struct histogram *frames,
 	g_autofree struct histogram_hit *hits = histogram_hits(frames, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		const uint32_t pid = hits[i].mapping ? hits[i].mapping->file->perf_map_pid : 0;
+		const uint32_t pid = process_of(&hits[i]);
 		struct perf_map_symbol found;
 
 		if (pid == 0 || !jit_names_find(jit_names_of(processes, client, pid), hits[i].ip, &found))

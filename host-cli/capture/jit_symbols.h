@@ -7,12 +7,16 @@
 #ifndef VPROF_CLI_CAPTURE_JIT_SYMBOLS_H
 #define VPROF_CLI_CAPTURE_JIT_SYMBOLS_H
 
+#include <glib.h>
+
 #include "lib/client/client.h"
 #include "lib/profile/histogram.h"
 #include "lib/record/reader.h"
 
 #define JIT_PROCESSES_MAX 64u
 
+/* The processes that were hit in such code, JIT_PROCESSES_MAX at most: uint32_t. By g_array_unref. */
+GArray *jit_symbols_processes(const struct histogram *frames);
 /*
  * Calls `add` for the function at each address that was hit in such code, with the map's path as its module; `symbol`
  * is valid during the call. A process without either has none.

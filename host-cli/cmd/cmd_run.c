@@ -56,6 +56,7 @@ struct run {
 	struct symtab *symtab;           /* NULL when the image has no symbols */
 	json_t *statistics;              /* as query-stats; NULL if the engine ended before it could answer */
 	struct agent_mappings *mappings; /* NULL without a command */
+	struct agent_reads reads;
 	const char *output;
 };
 
@@ -115,12 +116,14 @@ static bool run_prepare_exec(struct run *run, GError **error)
 	if (!run->base.exec)
 		return true;
 	run->mappings = agent_mappings_new(run->capture);
+	agent_reads_init(&run->reads, run->capture);
 	const struct exec_hooks hooks = {
 		.begin = on_command_begins,
 		.end = on_command_ended,
 		.mark = on_mark,
 		.data = run,
 		.mappings = run->mappings,
+		.reads = &run->reads,
 	};
 
 	exec_set_hooks(run->base.exec, &hooks);

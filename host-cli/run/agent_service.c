@@ -9,6 +9,7 @@
 #include "run/agent_clock.h"
 #include "run/agent_link.h"
 #include "run/agent_mappings.h"
+#include "run/agent_reads.h"
 #include "run/agent_vsock.h"
 #include "ui/message.h"
 #include "ui/text.h"
@@ -38,6 +39,7 @@ struct agent_service {
 	struct agent_clock clock;
 	GArray *early; /* struct early_mark: that came before its clock was known */
 	struct agent_mappings *mappings;
+	struct agent_reads reads;
 	bool greeted;
 	struct message_rate complaints;
 };
@@ -83,6 +85,7 @@ struct agent_service *agent_service_new(const char *where, const json_t *guest, 
 	service->listener = -1;
 	service->early = g_array_new(FALSE, FALSE, sizeof(struct early_mark));
 	service->mappings = agent_mappings_new(capture);
+	agent_reads_init(&service->reads, capture);
 	agent_link_init(&service->link, -1);
 	if (g_str_has_prefix(where, AGENT_VSOCK_PREFIX) ? open_vsock(service, where, guest, error)
 	                                                : open_socket(service, where, error))
@@ -180,6 +183,7 @@ static void take_hello(struct agent_service *service, const struct vprof_agent_h
 	service->clock = (struct agent_clock){0};
 	agent_clock_ask(&service->clock, service->link.to_agent);
 	agent_mappings_greet(service->mappings, hello);
+	agent_reads_greet(&service->reads, hello);
 }
 
 static void take_message(struct agent_service *service, const struct agent_message *message)
@@ -201,6 +205,9 @@ static void take_message(struct agent_service *service, const struct agent_messa
 	case VPROF_AGENT_MAPPING:
 	case VPROF_AGENT_MAPPINGS_END:
 		agent_mappings_take(service->mappings, message);
+		break;
+	case VPROF_AGENT_READ_DONE:
+		agent_reads_take(&service->reads, &message->read_done);
 		break;
 	case VPROF_AGENT_COMPLAINT:
 		warn_at_rate(&service->complaints, "the agent in the guest: %s", message->text);
@@ -241,6 +248,7 @@ static void ask(struct agent_service *service)
 		agent_clock_ask(&service->clock, service->link.to_agent);
 	if (service->greeted && agent_mappings_is_due(service->mappings, MAPPINGS_INTERVAL_NS))
 		agent_mappings_ask(service->mappings, service->link.to_agent, 0);
+	agent_reads_ask(&service->reads, service->link.to_agent);
 }
 
 void agent_service_serve(struct agent_service *service, const struct pollfd *entry)
@@ -274,7 +282,7 @@ static bool finish_turn(struct agent_service *service, int impatience, uint64_t 
 
 static bool is_asking(const struct agent_service *service)
 {
-	return service->clock.asking || agent_mappings_is_asking(service->mappings);
+	return service->clock.asking || agent_mappings_is_asking(service->mappings) || service->reads.asking;
 }
 
 /*
@@ -288,6 +296,7 @@ void agent_service_finish(struct agent_service *service, int impatience)
 
 	if (!service->greeted)
 		return;
+	capture_reads_finish(service->capture);
 	do {
 		if (!asked && !is_asking(service)) {
 			agent_clock_ask(&service->clock, service->link.to_agent);
@@ -295,6 +304,7 @@ void agent_service_finish(struct agent_service *service, int impatience)
 				agent_mappings_ask(service->mappings, service->link.to_agent, 0);
 			asked = true;
 		}
+		agent_reads_ask(&service->reads, service->link.to_agent);
 		if (service->link.fd >= 0)
 			agent_link_transmit(&service->link);
 	} while ((!asked || is_asking(service)) && finish_turn(service, impatience, until_ns));

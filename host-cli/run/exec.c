@@ -309,6 +309,8 @@ static void take_hello(struct exec *exec, const struct vprof_agent_hello *hello)
 		return;
 	if (exec->hooks.mappings)
 		agent_mappings_greet(exec->hooks.mappings, hello);
+	if (exec->hooks.reads)
+		agent_reads_greet(exec->hooks.reads, hello);
 	exec->state = EXEC_ASKING;
 	agent_clock_ask(&exec->clock, exec->link.to_agent);
 }
@@ -373,6 +375,10 @@ static void take_message(struct exec *exec, const struct agent_message *message)
 	case VPROF_AGENT_MAPPINGS_END:
 		if (exec->hooks.mappings)
 			agent_mappings_take(exec->hooks.mappings, message);
+		break;
+	case VPROF_AGENT_READ_DONE:
+		if (exec->hooks.reads)
+			agent_reads_take(exec->hooks.reads, &message->read_done);
 		break;
 	case VPROF_AGENT_COMPLAINT:
 		warn_at_rate(&exec->complaints, "the agent in the guest: %s", message->text);
@@ -474,6 +480,8 @@ static void check_time(struct exec *exec)
 		agent_clock_ask(&exec->clock, exec->link.to_agent);
 	if (exec->state == EXEC_RUNNING)
 		check_mappings(exec);
+	if (exec->state == EXEC_RUNNING && exec->hooks.reads)
+		agent_reads_ask(exec->hooks.reads, exec->link.to_agent);
 	if (exec->state == EXEC_RUNNING && now_ns - exec->heard_ns >= SILENCE_NS && !exec->said_silence) {
 		warn("the agent in the guest has not answered for %u s", (unsigned)(SILENCE_NS / 1000000000));
 		exec->said_silence = true;

@@ -14,6 +14,7 @@
 
 #include "lib/agent/agent_stream.h"
 #include "run/agent_mappings.h"
+#include "run/agent_reads.h"
 #include "run/exec_plan.h"
 
 #define EXEC_POLL_ENTRIES 4u
@@ -29,6 +30,8 @@ struct exec_hooks {
 	void *data;
 	/* Queried from time to time while the command runs; NULL: not queried. */
 	struct agent_mappings *mappings;
+	/* Asked for while the command runs; NULL: nothing is read. */
+	struct agent_reads *reads;
 };
 
 struct exec;

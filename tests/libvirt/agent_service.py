@@ -13,11 +13,11 @@ import agent_frames
 import debian_root
 import harness
 import libvirt
-from agent_frames import HELLO, READ, READ_DONE
+from agent_frames import HELLO, MAGIC, PING, PONG, READ, READ_DONE
 
 BOOT_SECONDS = 500
 COMMAND_SECONDS = 120
-PROGRAM = harness.BIN / "user_spin_static"
+PROGRAM, COMPILER = harness.BIN / "user_spin_static", harness.BIN / "jit_spin"
 CHANNEL = """<channel type='unix'>
   <source mode='bind' path='{socket}'/>
   <target type='virtio' name='{name}'/>
@@ -37,7 +37,8 @@ Environment=LC_ALL=C SYSTEMD_PAGER= SYSTEMD_COLORS=0
 WantedBy=dev-virtio\x2dports-test.shell.device
 """
 UNIT = "vprof-agent.service"
-READ_MAPPING, READ_PERF_MAP = 1, 3
+READ_MAPPING, READ_JIT_DUMP, READ_PERF_MAP = 1, 2, 3
+CAN_READ = 1
 ENDED_PID = 999999
 WANTS = r"etc/systemd/system/dev-virtio\x2dports-test.shell.device.wants"
 
@@ -95,8 +96,9 @@ class AgentService(libvirt.LibvirtTest):
         wants.mkdir()
         (wants / "test-shell.service").symlink_to("/etc/systemd/system/test-shell.service")
         (overlay / "opt").mkdir()
-        (overlay / "opt" / PROGRAM.name).write_bytes(PROGRAM.read_bytes())
-        (overlay / "opt" / PROGRAM.name).chmod(0o755)
+        for program in PROGRAM, COMPILER:
+            (overlay / "opt" / program.name).write_bytes(program.read_bytes())
+            (overlay / "opt" / program.name).chmod(0o755)
         return overlay
 
     def run_in_guest(self, command, status=0):
@@ -193,6 +195,31 @@ class AgentService(libvirt.LibvirtTest):
                 done = next(payload for kind, payload in frames if kind == READ_DONE)
                 self.assertEqual(struct.unpack("<II", done), (what, 0))
 
+    def check_made_code(self):
+        """At the end, the agent is asked to read what names the code that a process has made; here, the test is the agent."""
+        pid = int(self.run_in_guest(f"/opt/{COMPILER.name} 1000000 >/dev/null 2>&1 & echo $!"))
+        path, asked = self.folder / "asked.sock", set()
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+            server.listen()
+            vprof = self.start(*self.attach("debian", "--agent", path, "--no-report", "--duration", "3s", "-o", self.recording))
+            server.settimeout(COMMAND_SECONDS)
+            with server.accept()[0] as agent:
+                agent.sendall(agent_frames.frame(HELLO, struct.pack("<IIQII", MAGIC, 1, 0, 0, CAN_READ) + b"6.1"))
+                for kind, payload in agent_frames.frames(agent):
+                    if kind == PING:
+                        agent.sendall(agent_frames.frame(PONG, payload[:8] + struct.pack("<Q", time.monotonic_ns())))
+                    elif kind == READ:
+                        _, process, what, number, _ = struct.unpack("<QIIII", payload)
+                        asked.add((process, what))
+                        agent.sendall(agent_frames.frame(READ_DONE, struct.pack("<II", number, 0)))
+        self.finish(vprof, timeout=120)
+        self.run_in_guest(f"kill {pid}")
+        _, rows = self.report(self.recording, "--comm", COMPILER.name, "--mode", "user", "--sort", "sym")
+        print(asked, rows[:3], flush=True)
+        self.assertEqual(asked, {(pid, READ_JIT_DUMP), (pid, READ_PERF_MAP)})
+        self.assertLessEqual({"jit one", "jit three"}, {row["symbol"] for row in rows})
+
     def check_port(self):
         """It ends with its port, leaves no pipe behind, and is back with the port."""
         xml = self.folder / "channel.xml"
@@ -213,6 +240,7 @@ class AgentService(libvirt.LibvirtTest):
         self.check_life()
         self.check_mappings()
         self.check_reads()
+        self.check_made_code()
         self.check_port()
 
 

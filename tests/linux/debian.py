@@ -7,8 +7,10 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 
+import debuginfod
 import harness
 import perf
 from harness import VPROF
@@ -18,7 +20,7 @@ from linux_guest import LinuxTest
 MORE = (r"orc|unwind|btf|bpf|sort|swap|cmp|ftrace|fentry|trace|static_call|jump_label|crypt|sha|hash|acpi|xas|radix|mpi|"
         r"clear_bss|thunk|returns|find_next_bit|syscall|cmdline|e820|pvclock|ktime")
 
-WORKLOAD = ("reader 8 & lister 8 & wait; driver 3; read -r line </etc/motd; echo \"motd: $line\"; "
+WORKLOAD = ("reader 8 & lister 8 & openssl version >/dev/null; wait; driver 3; read -r line </etc/motd; echo \"motd: $line\"; "
             "mount | busybox grep ' / '; echo kept >/written; exit 7")
 WHOLE_MIN, ROOTED_MIN = 0.999, 0.95  # of a boot; of a load in a system with modules
 # A boot of this kernel has some 200 million instructions: enough time for a host that emulates so many in a second.
@@ -56,10 +58,17 @@ class Debian(LinuxTest):
         modules, = (kernel.parents[1] / "lib" / "modules").iterdir()
         self.image = self.folder / "root.img"
         load = pathlib.Path(os.environ["VPROF_BIN"]) / "syscall_load"
-        harness.script("root_image.sh", self.image, f"{load}:reader:lister:driver")
+        # The beginning of its library's table is far from all that it reads when it starts.
+        harness.need_program("openssl", "openssl")
+        openssl = shutil.which("openssl")
+        harness.script("root_image.sh", self.image, f"{load}:reader:lister:driver", openssl)
+        served, = re.findall(r"/\S*libcrypto\S*", self.run_program("ldd", openssl)[0])
+        self.served = f"/buildid/{debuginfod.build_id(served)}/executable"
+        self.asked, environment = debuginfod.serve(self, {self.served: pathlib.Path(served).read_bytes()})
         return self.run_program(VPROF, "run", "--kernel", kernel, "--disk", self.image, "--root", "/dev/vda",
                                 "--modules", modules, "--append", f"{QUIET} 8250.nr_uarts=1", "-F", 500, "-g", "-o", self.recording, "--no-report",
-                                "--exec", shlex.join(["sh", "-c", WORKLOAD]), status=7, timeout=SECONDS)
+                                *["--debuginfod"] * harness.built_with("libdebuginfod"),
+                                "--exec", shlex.join(["sh", "-c", WORKLOAD]), status=7, timeout=SECONDS, env=environment)
 
     def test_one_serial_port(self):
         """A kernel with one serial port, of which ACPI names no other, and without modules: the agent has the other's registers."""
@@ -118,6 +127,15 @@ class Debian(LinuxTest):
         names = {name for module in functions.values() for name in module}
         self.assertFalse([name for name in names if "+0x" in name or name == "[unknown]"])
 
+    def check_tables(self):
+        """What the guest has not read of its programs' unwind tables: a server has one of them, and the agent reads the others."""
+        sources = self.report(self.recording)[0]["recording"]["unwind-tables"]["sources"]
+        print(f"  unwind tables: {sources}, asked for: {self.asked}", flush=True)
+        self.assertGreater(sources["guest memory (read by the agent)"], 0)
+        if harness.built_with("libdebuginfod"):
+            self.assertEqual(sources["debuginfod"], 1)
+            self.assertEqual(self.asked.count(self.served), 1)
+
     def test_workload(self):
         harness.need_fast_guests(EMULATION_MIN)
         out, _ = self.run_workload()
@@ -125,6 +143,7 @@ class Debian(LinuxTest):
         self.check_tasks(out)
         self.check_modules()
         self.check_chains()
+        self.check_tables()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "run/agent_reads.h"
+
+void agent_reads_init(struct agent_reads *reads, struct capture *capture)
+{
+	*reads = (struct agent_reads){.capture = capture};
+}
+
+void agent_reads_greet(struct agent_reads *reads, const struct vprof_agent_hello *hello)
+{
+	reads->can = (hello->can & VPROF_AGENT_CAN_READ) != 0;
+	reads->asking = false;
+}
+
+void agent_reads_ask(struct agent_reads *reads, GByteArray *to_agent)
+{
+	struct vprof_agent_read read;
+
+	if (!reads->can || reads->asking || !capture_read_next(reads->capture, &read))
+		return;
+	agent_say_read(to_agent, &read);
+	reads->asking = true;
+	reads->number = read.number;
+}
+
+/* A file that could not be read stays as it is: the process has ended, or does not run in this file any more. */
+void agent_reads_take(struct agent_reads *reads, const struct vprof_agent_read_done *done)
+{
+	if (!reads->asking || done->number != reads->number)
+		return;
+	reads->asking = false;
+	if (done->error == 0)
+		capture_read_done(reads->capture, done->number);
+}
