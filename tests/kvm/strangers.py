@@ -53,7 +53,8 @@ class Strangers(harness.ProgramTest):
         self.assertEqual({sample["vcpu"] for sample in samples}, {0})
         for symbol, share in EXPECTED.items():
             found = sum(sample["symbol"] == symbol for sample in samples)
-            allowed = SIGMAS * math.sqrt(len(samples) * share * (1 - share)) + 0.01 * len(samples)
+            # A guest that its host holds up now and then has runs of samples in a function.
+            allowed = SIGMAS * math.sqrt(len(samples) * share * (1 - share)) + 0.03 * len(samples)
             print(symbol, found, "of", len(samples), flush=True)
             self.assertLess(abs(found - share * len(samples)), allowed, symbol)
 
