@@ -4,33 +4,16 @@
 #include <stdlib.h>
 #include <vprof/exit.h>
 
-#include "fake_guest_memory.h"
-#include "guest/x86/page_tables_x86.h"
 #include "read_ring.h"
 #include "run_suite.h"
 #include "sample/counting_log.h"
+#include "task_pages.h"
 
-#define TASKS UINT64_C(0xffff888000040000) /* a page of tasks, 512 bytes each */
-#define TASKS_GPA UINT64_C(0x40000)
 #define RING_BYTES 8192u
 #define SWITCH_TO UINT64_C(0xffffffff81001234)
 #define FIRST_ID 40u
 #define VCPUS 2u
 
-static const struct kernel_layout kernel = {
-	.has_tasks = true,
-	.tasks = {.pid = 4,
-                  .tgid = 0,
-                  .start_time = 0x10,
-                  .comm = 0x20,
-                  .mm = 0x40,
-                  .real_parent = 0x48,
-                  .exit_state = 0x50,
-                  .self_exec_id = 0x58},
-};
-
-static struct fake_guest fake;
-static struct page_walk walk;
 static struct guest_regs regs;
 static const struct task_view view = {&kernel.tasks, &walk, &regs};
 static struct task_claims claims;
@@ -47,35 +30,11 @@ static void begin(void)
 
 static void setup(void)
 {
-	fake_guest_init(&fake);
-	uint64_t root = fake_table_new(&fake);
-
-	fake_map(&fake, root, 4, TASKS, TASKS_GPA, 1);
-	page_walk_init(&walk, &fake.guest, root, false);
+	task_pages_init(1);
 	regs = (struct guest_regs){.valid = true};
 	guest_regs_set_ip(&regs, SWITCH_TO);
 	read_ring_open(RING_BYTES);
 	begin();
-}
-
-/* Task number i with that pid; its parent is task 0. */
-static struct task task_make(unsigned i, uint32_t tid, const char *comm)
-{
-	struct task task = {.address = TASKS + i * 512, .start_time = 1000 + tid, .pid = tid, .tid = tid};
-	uint8_t *at = fake.ram + TASKS_GPA + i * 512;
-	uint64_t parent = TASKS;
-
-	g_strlcpy(task.comm, comm, sizeof(task.comm));
-	memcpy(at + kernel.tasks.tgid, &task.pid, sizeof(task.pid));
-	memcpy(at + kernel.tasks.pid, &task.tid, sizeof(task.tid));
-	memcpy(at + kernel.tasks.start_time, &task.start_time, sizeof(task.start_time));
-	memcpy(at + kernel.tasks.real_parent, &parent, sizeof(parent));
-	return task;
-}
-
-static void task_exit(unsigned i)
-{
-	fake.ram[TASKS_GPA + i * 512 + kernel.tasks.exit_state] = 0x10; /* EXIT_DEAD */
 }
 
 /* The task runs on the vCPU and counts that. Its other values are told apart by factors. */

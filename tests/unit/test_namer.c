@@ -3,31 +3,14 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "fake_guest_memory.h"
-#include "guest/x86/page_tables_x86.h"
 #include "read_ring.h"
 #include "run_suite.h"
 #include "sample/namer.h"
+#include "task_pages.h"
 
-#define TASKS UINT64_C(0xffff888000040000) /* pages of tasks, 512 bytes each */
-#define TASKS_GPA UINT64_C(0x40000)
 #define TASKS_PAGES 8u
 #define RING_BYTES 4096u
 
-static const struct kernel_layout kernel = {
-	.has_tasks = true,
-	.tasks = {.pid = 4,
-                  .tgid = 0,
-                  .start_time = 0x10,
-                  .comm = 0x20,
-                  .mm = 0x40,
-                  .real_parent = 0x48,
-                  .exit_state = 0x50,
-                  .self_exec_id = 0x58},
-};
-
-static struct fake_guest fake;
-static struct page_walk walk;
 static struct task_claims claims;
 static struct announcer announcer;
 static struct namer namer;
@@ -35,37 +18,12 @@ static uint64_t now;
 
 static void setup(void)
 {
-	fake_guest_init(&fake);
-	uint64_t root = fake_table_new(&fake);
-
-	for (unsigned i = 0; i < TASKS_PAGES; i++)
-		fake_map(&fake, root, 4, TASKS + i * 4096, TASKS_GPA + i * 4096, 1);
-	page_walk_init(&walk, &fake.guest, root, false);
+	task_pages_init(TASKS_PAGES);
 	claims = (struct task_claims){0};
 	read_ring_open(RING_BYTES);
 	announcer = (struct announcer){.ring = ring};
 	namer_init(&namer, &kernel, &claims, &announcer, false);
 	now = 100;
-}
-
-/* Task number i with that pid; its parent is task 0. */
-static struct task task_make(unsigned i, uint32_t tid, const char *comm)
-{
-	struct task task = {.address = TASKS + i * 512, .start_time = 1000 + tid, .pid = tid, .tid = tid};
-	uint8_t *at = fake.ram + TASKS_GPA + i * 512;
-	uint64_t parent = TASKS;
-
-	g_strlcpy(task.comm, comm, sizeof(task.comm));
-	memcpy(at + kernel.tasks.tgid, &task.pid, sizeof(task.pid));
-	memcpy(at + kernel.tasks.pid, &task.tid, sizeof(task.tid));
-	memcpy(at + kernel.tasks.start_time, &task.start_time, sizeof(task.start_time));
-	memcpy(at + kernel.tasks.real_parent, &parent, sizeof(parent));
-	return task;
-}
-
-static void task_exit(unsigned i)
-{
-	fake.ram[TASKS_GPA + i * 512 + kernel.tasks.exit_state] = 0x10; /* EXIT_DEAD */
 }
 
 static void sample(struct namer *by, const struct task *task)
