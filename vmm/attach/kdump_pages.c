@@ -66,14 +66,9 @@ static GBytes *pages_unpack(const struct kdump_file *dump, uint32_t n, const GBy
 		g_set_error_literal(error, PARSER_ERROR, PARSER_ERROR_UNAVAILABLE, "there is no memory for them");
 		return NULL;
 	}
-	const int fd = parser_ask(&request, sealed, error);
-
+	answer = parser_ask_mapped(&request, sealed, error);
 	close(sealed);
-	if (fd < 0)
-		return NULL;
-	answer = sealed_map(fd);
-	close(fd);
-	if (answer && g_bytes_get_size(answer) == request.answer_bytes)
+	if (!answer || g_bytes_get_size(answer) == request.answer_bytes)
 		return answer;
 	g_clear_pointer(&answer, g_bytes_unref);
 	g_set_error_literal(error, PARSER_ERROR, PARSER_ERROR_REFUSED, "they have another size");

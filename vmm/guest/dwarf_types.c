@@ -116,19 +116,15 @@ static bool ask(struct dwarf_types *types, const char *const *names, size_t n, G
 {
 	struct vprof_parse_request request = {
 		.what = VPROF_PARSE_TYPES, .bytes = types->file_bytes, .answer_bytes = ANSWER_BYTES_MAX};
-	int answer;
 
 	for (size_t i = 0; i < n; i++) {
 		if (parser_add_name(&request, names[i]))
 			structure_add(types, names[i]);
 	}
-	answer = parser_ask(&request, types->file, error);
-	g_autoptr(GBytes) bytes = answer >= 0 ? sealed_map(answer) : NULL;
+	g_autoptr(GBytes) bytes = parser_ask_mapped(&request, types->file, error);
 
-	if (answer >= 0)
-		close(answer);
-	if (answer < 0 || (bytes && answer_take(types, bytes)))
-		return answer >= 0;
+	if (!bytes || answer_take(types, bytes))
+		return bytes != NULL;
 	g_set_error(error, PARSER_ERROR, PARSER_ERROR_CRASHED,
 	            "cannot be read: what vprof-parse says of it contradicts itself");
 	return false;

@@ -41,15 +41,13 @@ static bool unit_find(struct listing *listing, Dwarf_Addr address)
 static uint32_t name_add(struct listing *listing, const char *name)
 {
 	guint known = GPOINTER_TO_UINT(g_hash_table_lookup(listing->names, name));
-	size_t n = strlen(name) + 1;
 
 	if (known > 0)
 		return known - 1;
-	if (n > TEXT_BYTES_MAX - listing->text->len)
+	if (strlen(name) + 1 > TEXT_BYTES_MAX - listing->text->len)
 		return UINT32_MAX;
-	guint at = listing->text->len;
+	const uint32_t at = table_text_add(listing->text, name);
 
-	g_byte_array_append(listing->text, (const guint8 *)name, (guint)n);
 	g_hash_table_insert(listing->names, g_strdup(name), GUINT_TO_POINTER(at + 1));
 	return at;
 }

@@ -36,13 +36,14 @@ static uint32_t file_find(struct search *search, const char *given)
 	if (!given || !g_str_has_suffix(given, base ? base + 1 : search->wanted))
 		return NO_FILE;
 	g_autofree char *path = g_canonicalize_filename(given, "/");
-	const guint known = GPOINTER_TO_UINT(g_hash_table_lookup(search->names, path)), at = search->text->len;
+	const guint known = GPOINTER_TO_UINT(g_hash_table_lookup(search->names, path));
 
 	if (known > 0)
 		return known - 1;
-	if (!is_wanted(search->wanted, path) || strlen(path) + 1 > TEXT_BYTES_MAX - at)
+	if (!is_wanted(search->wanted, path) || strlen(path) + 1 > TEXT_BYTES_MAX - search->text->len)
 		return NO_FILE;
-	g_byte_array_append(search->text, (const guint8 *)path, (guint)strlen(path) + 1);
+	const uint32_t at = table_text_add(search->text, path);
+
 	g_hash_table_insert(search->names, g_steal_pointer(&path), GUINT_TO_POINTER(at + 1));
 	return at;
 }

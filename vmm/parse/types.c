@@ -17,14 +17,6 @@ struct listing {
 	GByteArray *text;
 };
 
-static uint32_t name_add(struct listing *listing, const char *name)
-{
-	guint at = listing->text->len;
-
-	g_byte_array_append(listing->text, (const guint8 *)name, (guint)strlen(name) + 1);
-	return at;
-}
-
 /* The structure that an anonymous member has for its type. */
 static bool member_type(Dwarf_Die *member, Dwarf_Die *type)
 {
@@ -64,8 +56,8 @@ static void members_list(struct listing *listing, Dwarf_Die *structure, uint32_t
 		    __builtin_add_overflow(base, offset, &offset))
 			continue;
 		if (name && listing->members->len < MEMBERS_MAX) {
-			const struct vprof_parse_member found = {listing->structures->len, name_add(listing, name),
-			                                         offset};
+			const struct vprof_parse_member found = {listing->structures->len,
+			                                         table_text_add(listing->text, name), offset};
 
 			g_array_append_val(listing->members, found);
 		} else if (!name && depth < NESTING_MAX && member_type(&member, &type)) {
@@ -83,7 +75,8 @@ static void structure_list(struct listing *listing, Dwarf_Die *die, const char *
 	members_list(listing, die, 0, 0);
 	if (listing->members->len == before)
 		return;
-	const struct vprof_parse_structure found = {name_add(listing, name), bytes > 0 ? (uint32_t)bytes : 0};
+	const struct vprof_parse_structure found = {table_text_add(listing->text, name),
+	                                            bytes > 0 ? (uint32_t)bytes : 0};
 
 	g_array_append_val(listing->structures, found);
 	g_hash_table_remove(listing->wanted, name);

@@ -121,6 +121,20 @@ void parser_stop(void)
 		;
 }
 
+GBytes *parser_ask_mapped(const struct vprof_parse_request *request, int input, GError **error)
+{
+	const int answer = parser_ask(request, input, error);
+	GBytes *mapped = answer >= 0 ? sealed_map(answer) : NULL;
+
+	if (answer < 0)
+		return NULL;
+	close(answer);
+	if (!mapped)
+		g_set_error_literal(error, PARSER_ERROR, PARSER_ERROR_UNAVAILABLE,
+		                    "cannot be read: the answer cannot be mapped");
+	return mapped;
+}
+
 bool parser_add_name(struct vprof_parse_request *request, const char *name)
 {
 	size_t n = strlen(name) + 1;

@@ -36,6 +36,9 @@ void parser_stop(void);
  */
 int parser_ask(const struct vprof_parse_request *request, int input, GError **error);
 
+/* The same, with the answer mapped. NULL with PARSER_ERROR. */
+GBytes *parser_ask_mapped(const struct vprof_parse_request *request, int input, GError **error);
+
 /* Puts the names one after the other into request->text; false when there is no room. */
 bool parser_add_name(struct vprof_parse_request *request, const char *name);
 

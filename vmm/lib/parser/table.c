@@ -23,6 +23,14 @@ void table_add(GByteArray *answer, enum vprof_parse_table_kind kind, size_t row_
 	g_byte_array_append(answer, zeros, (guint)(padded(bytes) - bytes));
 }
 
+uint32_t table_text_add(GByteArray *text, const char *name)
+{
+	const guint at = text->len;
+
+	g_byte_array_append(text, (const guint8 *)name, (guint)strlen(name) + 1);
+	return at;
+}
+
 const void *table_find(GBytes *answer, enum vprof_parse_table_kind kind, size_t row_bytes, size_t *n)
 {
 	size_t left;

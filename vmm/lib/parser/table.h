@@ -11,6 +11,9 @@
 /* Appends a table of `n` rows. */
 void table_add(GByteArray *answer, enum vprof_parse_table_kind kind, size_t row_bytes, const void *rows, size_t n);
 
+/* Appends a name to the bytes of such a table of text; returns where it begins. */
+uint32_t table_text_add(GByteArray *text, const char *name);
+
 /*
  * The table of this kind, in the bytes of the answer, aligned to 8 bytes where these are; NULL when there is none, or
  * not of rows of this size, or any table does not lie inside the answer. What is in the rows is not checked. No rows

@@ -3,14 +3,6 @@
 #include "lib/parser/table.h"
 #include "lib/symbol/image_priv.h"
 
-static uint32_t text_add(GByteArray *text, const char *name)
-{
-	guint at = text->len;
-
-	g_byte_array_append(text, (const guint8 *)name, (guint)strlen(name) + 1);
-	return at;
-}
-
 static struct vprof_parse_part part_of(const struct image *image, struct span span)
 {
 	return span.n > 0 ? (struct vprof_parse_part){(uint64_t)(span.data - image->bytes.data), span.n}
@@ -40,7 +32,7 @@ static void sections_add(GByteArray *answer, const struct image *image, GByteArr
 	for (size_t i = 0; i < image->n_sections; i++) {
 		const char *name = span_string(image->section_names, rows[i].sh_name);
 
-		rows[i].sh_name = name ? text_add(text, name) : 0;
+		rows[i].sh_name = name ? table_text_add(text, name) : 0;
 	}
 	table_add(answer, VPROF_PARSE_TABLE_HEADERS, sizeof(*rows), rows, image->n_sections);
 }
@@ -52,11 +44,11 @@ GByteArray *image_encode(struct image *image, bool with_release)
 
 	if (with_release)
 		image_find_release(image);
-	text_add(text, "");
+	table_text_add(text, "");
 	const struct vprof_parse_layout row = {
 		.machine = arch_elf(image->arch),
 		.is_linux = image->is_linux,
-		.release = image->release ? text_add(text, image->release) : 0,
+		.release = image->release ? table_text_add(text, image->release) : 0,
 		.has_pvh_entry = image->has_pvh_entry,
 		.entry = image->entry,
 		.pvh_entry = image->pvh_entry,

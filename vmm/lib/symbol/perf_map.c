@@ -65,17 +65,11 @@ struct perf_map *perf_map_load(int memory, GError **error)
 {
 	struct vprof_parse_request request = {.what = VPROF_PARSE_MAP, .answer_bytes = ANSWER_BYTES_MAX};
 	struct stat status;
-	int answer = -1;
 
-	if (fstat(memory, &status) == 0) {
-		request.bytes = (uint64_t)status.st_size;
-		answer = parser_ask(&request, memory, error);
-	}
-	g_autoptr(GBytes) bytes = answer >= 0 ? sealed_map(answer) : NULL;
+	request.bytes = fstat(memory, &status) == 0 ? (uint64_t)status.st_size : 0;
+	g_autoptr(GBytes) bytes = parser_ask_mapped(&request, memory, error);
 	struct perf_map *map = bytes ? perf_map_decode(bytes) : NULL;
 
-	if (answer >= 0)
-		close(answer);
 	if (bytes && !map)
 		g_set_error(error, PARSER_ERROR, PARSER_ERROR_CRASHED,
 		            "cannot be read: what vprof-parse says of it contradicts itself");

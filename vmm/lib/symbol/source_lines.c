@@ -86,11 +86,8 @@ static GBytes *ask(const struct image *image, struct vprof_parse_request *reques
 {
 	g_autoptr(GError) why = NULL;
 	int file = image_debug_file(image, &request->bytes, &why);
-	int answer = file >= 0 ? parser_ask(request, file, &why) : -1;
-	GBytes *mapped = answer >= 0 ? sealed_map(answer) : NULL;
+	GBytes *mapped = file >= 0 ? parser_ask_mapped(request, file, &why) : NULL;
 
-	if (answer >= 0)
-		close(answer);
 	if (file >= 0)
 		close(file);
 	/* That a program has none is no failure. */

@@ -13,14 +13,6 @@ _Static_assert(sizeof(struct symtab_range) == sizeof(struct vprof_parse_range) &
 
 /* ---- there ---- */
 
-static uint32_t text_add(GByteArray *text, const char *name)
-{
-	guint at = text->len;
-
-	g_byte_array_append(text, (const guint8 *)name, (guint)strlen(name) + 1);
-	return at;
-}
-
 static void symbols_add(GByteArray *answer, enum vprof_parse_table_kind kind, const struct symbol *symbols, size_t n,
                         GByteArray *text)
 {
@@ -28,7 +20,7 @@ static void symbols_add(GByteArray *answer, enum vprof_parse_table_kind kind, co
 
 	for (size_t i = 0; i < n; i++)
 		rows[i] = (struct vprof_parse_symbol){symbols[i].address, symbols[i].size,
-		                                      text_add(text, symbols[i].name), (uint8_t)symbols[i].type};
+		                                      table_text_add(text, symbols[i].name), (uint8_t)symbols[i].type};
 	table_add(answer, kind, sizeof(*rows), rows, n);
 }
 
@@ -37,7 +29,7 @@ GByteArray *symtab_encode(const struct symtab *symtab)
 	GByteArray *answer = g_byte_array_new();
 	g_autoptr(GByteArray) text = g_byte_array_new();
 
-	text_add(text, symtab->source);
+	table_text_add(text, symtab->source);
 	symbols_add(answer, VPROF_PARSE_TABLE_SYMBOLS, symtab->symbols, symtab->n_symbols, text);
 	symbols_add(answer, VPROF_PARSE_TABLE_SECTIONS, (const struct symbol *)symtab->nameless->data,
 	            symtab->nameless->len, text);

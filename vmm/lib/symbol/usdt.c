@@ -63,14 +63,6 @@ struct encoding {
 	uint64_t base; /* where .stapsdt.base is; 0: nowhere */
 };
 
-static uint32_t add_text(struct encoding *encoding, const char *text)
-{
-	const guint at = encoding->text->len;
-
-	g_byte_array_append(encoding->text, (const guint8 *)text, (guint)strlen(text) + 1);
-	return at;
-}
-
 /* Addresses are as at link time, and prelink(8) moves the file and not the note: the base says how far. */
 static void encode_note(struct encoding *encoding, struct cursor description)
 {
@@ -83,9 +75,9 @@ static void encode_note(struct encoding *encoding, struct cursor description)
 		return;
 	const struct vprof_parse_note note = {
 		.address = address + (encoding->base != 0 ? encoding->base - base : 0),
-		.provider = add_text(encoding, provider),
-		.name = add_text(encoding, name),
-		.operands = add_text(encoding, operands),
+		.provider = table_text_add(encoding->text, provider),
+		.name = table_text_add(encoding->text, name),
+		.operands = table_text_add(encoding->text, operands),
 		.has_semaphore = semaphore != 0,
 	};
 	g_array_append_val(encoding->notes, note);
