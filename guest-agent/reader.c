@@ -19,9 +19,8 @@
 #define PIECE_BYTES 65536u
 #define DESCRIPTORS_MAX 64 /* the agent has fewer */
 #define READ_SECONDS 30u
-#define MEMORY_SHARE                                                                                    \
-	4u /* of the guest's memory a file takes at most 1/4, so that it does not push out what is used \
-	    */
+/* A file takes at most this part of the guest's memory, so that it does not push out what is used. */
+#define MEMORY_PART 4u
 
 /* ---- in the process ---- */
 
@@ -122,7 +121,7 @@ static int file_read(int fd)
 		return errno;
 	if (!S_ISREG(status.st_mode))
 		return EINVAL;
-	if ((uint64_t)status.st_size > (uint64_t)system.totalram * system.mem_unit / MEMORY_SHARE)
+	if ((uint64_t)status.st_size > (uint64_t)system.totalram * system.mem_unit / MEMORY_PART)
 		return EFBIG;
 	for (off_t at = 0; at < status.st_size; at += n)
 		if ((n = pread(fd, piece, sizeof(piece), at)) <= 0)

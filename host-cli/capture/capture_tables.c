@@ -347,12 +347,12 @@ void capture_tables_want(struct capture_tables *tables, const struct record_mmap
 {
 	const char *known = g_hash_table_lookup(tables->files, mapping->file_name.raw);
 
-	if (mapping->mode == PERF_RECORD_MISC_USER)
-		asks_update(tables, mapping);
-
-	if (mapping->mode != PERF_RECORD_MISC_USER || mapping->file_name.raw[0] != '/' ||
-	    mapping->file_name.raw[1] == '/' || (known && (known[0] != '\0' || !mapping->build_id)) ||
-	    is_jitdump(mapping->file_name.raw) || g_hash_table_size(tables->files) >= FILES_MAX)
+	if (mapping->mode != PERF_RECORD_MISC_USER)
+		return;
+	asks_update(tables, mapping);
+	if (mapping->file_name.raw[0] != '/' || mapping->file_name.raw[1] == '/' ||
+	    (known && (known[0] != '\0' || !mapping->build_id)) || is_jitdump(mapping->file_name.raw) ||
+	    g_hash_table_size(tables->files) >= FILES_MAX)
 		return;
 	g_hash_table_insert(tables->files, g_strdup(mapping->file_name.raw),
 	                    mapping->build_id ? build_id_text(mapping->build_id, mapping->build_id_bytes)

@@ -198,10 +198,11 @@ static bool key_refuse(const char *group, GError **error)
 		if (i == 0 || strcmp(keys[i - 1].group, keys[i].group) != 0)
 			g_string_append_printf(groups, "%s[%s]", groups->len > 0 ? ", " : "", keys[i].group);
 	}
+	const bool is_key = known->len > 0;
+	const char *there = is_key ? known->str : groups->str;
+
 	g_set_error(error, DAEMON_CONFIG_ERROR, DAEMON_CONFIG_ERROR_VALUE, "there is no such %s: there %s %s",
-	            known->len > 0 ? "key" : "group",
-	            strchr(known->len > 0 ? known->str : groups->str, ',') ? "are" : "is",
-	            known->len > 0 ? known->str : groups->str);
+	            is_key ? "key" : "group", strchr(there, ',') ? "are" : "is", there);
 	return false;
 }
 

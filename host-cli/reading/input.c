@@ -244,7 +244,7 @@ struct walk {
 	uint64_t strangers; /* samples of no event of the recording */
 	uint64_t malformed;
 	uint64_t passed;
-	uint64_t first_ns, last_ns; /* of all samples, those that do not pass among them */
+	uint64_t first_ns, last_ns; /* of those that do not */
 };
 
 static bool walk_sample(struct walk *walk, const struct perf_event_header *record, size_t bytes)
@@ -261,11 +261,12 @@ static bool walk_sample(struct walk *walk, const struct perf_event_header *recor
 		walk->strangers++;
 		return true;
 	}
-	walk->first_ns = MIN(walk->first_ns, sample.time_ns);
-	walk->last_ns = MAX(walk->last_ns, sample.time_ns);
 	if ((walk->input->spans && !phases_hold(walk->input->spans, sample.time_ns)) ||
-	    (walk->input->filter && !filter_passes(walk->input->filter, &sample, (unsigned)event)))
+	    (walk->input->filter && !filter_passes(walk->input->filter, &sample, (unsigned)event))) {
+		walk->first_ns = MIN(walk->first_ns, sample.time_ns);
+		walk->last_ns = MAX(walk->last_ns, sample.time_ns);
 		return true;
+	}
 	/* perf record leaves a fixed period out of the samples; the attr has it. */
 	attr = &recording_event(walk->input->recording, (size_t)event)->attr;
 	if ((attr->sample_type & PERF_SAMPLE_PERIOD) == 0)

@@ -60,10 +60,9 @@ bool user_program_init(struct user_program *program, const struct probe *probe, 
 	const struct probe_program *wanted = probe->options.program;
 	const struct probe_provider *provider = probe->spec.provider;
 
-	if (provider->notes && (!wanted || wanted->n_notes == 0))
-		return needs(probe, "the engine does not read the guest's programs", "notes", error);
-	if (!wanted)
-		return needs(probe, "the engine does not read the guest's programs", "file-offset", error);
+	if (!wanted || (provider->notes && wanted->n_notes == 0))
+		return needs(probe, "the engine does not read the guest's programs",
+		             provider->notes ? "notes" : "file-offset", error);
 	if (provider->returns && wanted->n_returns == 0)
 		return needs(probe, "where the function returns is not known", "returns", error);
 	program->path = path_of(&probe->spec);
@@ -141,6 +140,11 @@ static bool has_path(struct search *search, const struct vma *vma)
 	return false;
 }
 
+static bool is_in(const struct vma *vma, uint64_t offset)
+{
+	return offset - vma->file_offset < vma->end - vma->start;
+}
+
 static bool search_take(const struct vma *vma, void *data)
 {
 	struct search *search = data;
@@ -151,7 +155,7 @@ static bool search_take(const struct vma *vma, void *data)
 		search->head = vma->start;
 		search->head_bytes = vma->end - vma->start;
 	}
-	if (vma->executable && search->offset - vma->file_offset < vma->end - vma->start)
+	if (vma->executable && is_in(vma, search->offset))
 		search->found = *vma;
 	return search->found.end == 0;
 }
@@ -165,11 +169,6 @@ static bool is_another_build(const struct user_program *program, const struct se
 	const size_t known = program->build_id_bytes;
 
 	return n > 0 && known > 0 && (n != known || memcmp(build_id, program->build_id, n) != 0);
-}
-
-static bool is_in(const struct vma *vma, uint64_t offset)
-{
-	return offset - vma->file_offset < vma->end - vma->start;
 }
 
 /* A build-id may be missing: is there what the copy has? Code that is not in memory is not asked. */
@@ -203,10 +202,10 @@ static enum user_found check_boundary(const struct user_program *program, struct
 	g_autofree uint8_t *code = g_malloc0(n);
 	if (!page_walk_read(walk, (gva_t){base + program->function}, code, distance + 1))
 		return USER_LATER;
-	const char *not = of->why_no_boundary(code, n, distance);
-	if (not )
-		*why = g_strdup_printf("0x%" G_GINT64_MODIFIER "x %s", base + program->places[0], not );
-	return not ? USER_REFUSED : USER_HERE;
+	const char *wrong = of->why_no_boundary(code, n, distance);
+	if (wrong)
+		*why = g_strdup_printf("0x%" G_GINT64_MODIFIER "x %s", base + program->places[0], wrong);
+	return wrong ? USER_REFUSED : USER_HERE;
 }
 
 enum user_found user_program_find(const struct user_program *program, const struct kernel_layout *kernel,

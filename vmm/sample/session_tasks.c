@@ -66,7 +66,7 @@ static void chain_keep(struct looker *looker, struct looked_task *task, const ui
 	look->n_words += n;
 }
 
-/* Whose Python frames are found. */
+/* The process that Python frames are of. */
 struct python_of {
 	struct looked_code *code;
 	uint64_t mm;
