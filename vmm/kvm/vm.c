@@ -163,8 +163,7 @@ static bool create(struct vm *vm, const struct vm_config *config, GError **error
 		return false;
 	vm_arch_new(vm, config);
 	vm->machine.memory = memory_new(config->memory_bytes, error);
-	return vm->machine.memory && vm_arch_create(vm, error) &&
-	       memory_register(vm->machine.memory, vm->machine.fd, error);
+	return vm->machine.memory && vm_arch_create(vm, config, error) && create_vcpus(vm, config->vcpus, error);
 }
 
 static bool set_up(struct vm *vm, const struct vm_config *config, const struct image *image, GError **error)
@@ -172,8 +171,7 @@ static bool set_up(struct vm *vm, const struct vm_config *config, const struct i
 	if (!boot_choose_uart(image, config->uart, &vm->uart, error))
 		return false;
 	describe(vm, config, image);
-	return vm_arch_prepare(vm, config, error) && create_vcpus(vm, config->vcpus, error) &&
-	       vm_devices_init(vm, config, error) && vm_virtio_init(vm, config, error) &&
+	return vm_devices_init(vm, config, error) && vm_virtio_init(vm, config, error) &&
 	       vm_arch_load(vm, config, image, error);
 }
 

@@ -20,10 +20,8 @@ void vm_arch_free(struct vm *vm);
 const char *const *vm_arch_quirks(const struct vm *vm);
 const char *const *vm_arch_options(const struct vm *vm);
 
-/* KVM_CREATE_VM, interrupt controllers and timers. */
-bool vm_arch_create(struct vm *vm, GError **error);
-/* The memory is KVM's, and there is no vCPU yet. */
-bool vm_arch_prepare(struct vm *vm, const struct vm_config *config, GError **error);
+/* KVM_CREATE_VM, and what comes before the vCPUs: the guest's memory, interrupt controllers and timers, its PMU. */
+bool vm_arch_create(struct vm *vm, const struct vm_config *config, GError **error);
 /* Makes the vCPU after those that are there, of `n`: vcpu_init. */
 bool vm_arch_vcpu(struct vm *vm, unsigned n, GError **error);
 /* With vCPUs and devices: the kernel, and the state in which the first vCPU starts. */

@@ -59,12 +59,6 @@ unsigned vm_arch_irq(unsigned irq)
 	return KVM_ARM_IRQ_TYPE_SPI << KVM_ARM_IRQ_TYPE_SHIFT | (GIC_PRIVATE_IRQS + irq);
 }
 
-bool vm_arch_create(struct vm *vm, GError **error)
-{
-	vm->machine.fd = ioctl(vm->machine.kvm_fd, KVM_CREATE_VM, 0);
-	return vm->machine.fd >= 0 || host_fail(error, "create a KVM virtual machine");
-}
-
 static void debug_prepare(const struct vm *vm)
 {
 	const int n = ioctl(vm->machine.kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_GUEST_DEBUG_HW_BPS);
@@ -74,10 +68,15 @@ static void debug_prepare(const struct vm *vm)
 		.debugs = ioctl(vm->machine.kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_SET_GUEST_DEBUG) > 0};
 }
 
-bool vm_arch_prepare(struct vm *vm, const struct vm_config *config, GError **error)
+bool vm_arch_create(struct vm *vm, const struct vm_config *config, GError **error)
 {
 	struct kvm_vcpu_init *processor = &vm->arch->processor;
 
+	vm->machine.fd = ioctl(vm->machine.kvm_fd, KVM_CREATE_VM, 0);
+	if (vm->machine.fd < 0)
+		return host_fail(error, "create a KVM virtual machine");
+	if (!memory_register(vm->machine.memory, vm->machine.fd, error))
+		return false;
 	debug_prepare(vm);
 	if (ioctl(vm->machine.fd, KVM_ARM_PREFERRED_TARGET, processor) < 0)
 		return host_fail(error, "learn the host's processor (KVM_ARM_PREFERRED_TARGET)");

@@ -49,25 +49,6 @@ unsigned vm_arch_irq(unsigned irq)
 	return irq;
 }
 
-bool vm_arch_create(struct vm *vm, GError **error)
-{
-	vm->machine.fd = ioctl(vm->machine.kvm_fd, KVM_CREATE_VM, 0);
-	if (vm->machine.fd < 0)
-		return host_fail(error, "create a KVM virtual machine");
-	if (ioctl(vm->machine.fd, KVM_SET_TSS_ADDR, TSS_GPA) < 0)
-		return host_fail(error, "set KVM's TSS address");
-	uint64_t identity_map = IDENTITY_MAP_GPA;
-	if (ioctl(vm->machine.fd, KVM_SET_IDENTITY_MAP_ADDR, &identity_map) < 0)
-		return host_fail(error, "set KVM's identity map address");
-	if (ioctl(vm->machine.fd, KVM_CREATE_IRQCHIP, 0) < 0)
-		return host_fail(error, "create the interrupt controllers");
-	/* With the speaker's port 0x61 in the kernel too: its bit 4 follows the timer. */
-	struct kvm_pit_config pit = {.flags = KVM_PIT_SPEAKER_DUMMY};
-	if (ioctl(vm->machine.fd, KVM_CREATE_PIT2, &pit) < 0)
-		return host_fail(error, "create the timer");
-	return true;
-}
-
 static bool prepare_quirks(struct vm *vm, GError **error)
 {
 	struct machine_arch *machine = &vm->arch->machine;
@@ -106,7 +87,21 @@ bool vm_arch_msrs_watch(struct vm *vm, const struct guest_msr_range *ranges, siz
 	return msr_filter_set(&vm->arch->msr_filter, MSR_OWNER_PROBES, ranges, n, error);
 }
 
-bool vm_arch_prepare(struct vm *vm, const struct vm_config *config, GError **error)
+static bool create_bare(struct vm *vm, GError **error)
+{
+	uint64_t identity_map = IDENTITY_MAP_GPA;
+
+	vm->machine.fd = ioctl(vm->machine.kvm_fd, KVM_CREATE_VM, 0);
+	if (vm->machine.fd < 0)
+		return host_fail(error, "create a KVM virtual machine");
+	if (ioctl(vm->machine.fd, KVM_SET_TSS_ADDR, TSS_GPA) < 0)
+		return host_fail(error, "set KVM's TSS address");
+	if (ioctl(vm->machine.fd, KVM_SET_IDENTITY_MAP_ADDR, &identity_map) < 0)
+		return host_fail(error, "set KVM's identity map address");
+	return memory_register(vm->machine.memory, vm->machine.fd, error);
+}
+
+static bool prepare(struct vm *vm, const struct vm_config *config, GError **error)
 {
 	struct vm_arch *arch = vm->arch;
 
@@ -116,6 +111,25 @@ bool vm_arch_prepare(struct vm *vm, const struct vm_config *config, GError **err
 		return false;
 	arch->cpuid = guest_cpuid(vm, error);
 	return arch->cpuid != NULL;
+}
+
+static bool create_chips(const struct vm *vm, GError **error)
+{
+	/* With the speaker's port 0x61 in the kernel too: its bit 4 follows the timer. */
+	struct kvm_pit_config pit = {.flags = KVM_PIT_SPEAKER_DUMMY};
+
+	if (ioctl(vm->machine.fd, KVM_CREATE_IRQCHIP, 0) < 0)
+		return host_fail(error, "create the interrupt controllers");
+	return ioctl(vm->machine.fd, KVM_CREATE_PIT2, &pit) >= 0 || host_fail(error, "create the timer");
+}
+
+/*
+ * KVM's devices come last: each of them changes a bus, which is freed once nothing reads it, and a region of memory or
+ * an MSR filter that is set meanwhile waits for that, 5 to 10 ms (synchronize_srcu in virt/kvm/kvm_main.c).
+ */
+bool vm_arch_create(struct vm *vm, const struct vm_config *config, GError **error)
+{
+	return create_bare(vm, error) && prepare(vm, config, error) && create_chips(vm, error);
 }
 
 bool vm_arch_vcpu(struct vm *vm, unsigned n, GError **error)
