@@ -5,7 +5,7 @@ Probes at random places of a running kernel's functions: each is set or refused,
 was before, byte for byte. probes.py does it with the tiny kernel. By hand, with Debian's, on a host with a KVM that lacks nothing
 (host_lacks):
 
-    VPROF_PLACEMENTS=20000 tests/linux/placements.py Debian.test_6_1 Debian.test_6_12
+    VPROF_PLACEMENTS=20000 VPROF_PLACEMENTS_TOGETHER=480 tests/linux/placements.py Debian.test_6_1 Debian.test_6_12
 
 $VPROF_SEED repeats a run; the seed is printed."""
 import collections
@@ -21,7 +21,8 @@ from engine import Client
 from harness import VMM
 
 BOOT_SECONDS = 500
-TOGETHER = 48  # probes of a client at the same time, of 512 that it may have
+# Probes of a client at the same time, of 512 that it may have.
+TOGETHER = int(os.environ.get("VPROF_PLACEMENTS_TOGETHER", 48))
 READ_BYTES = 4096
 OFFSET_MAX = 400
 GOES_ON_SECONDS = 120  # with the busiest functions stepped
