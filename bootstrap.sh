@@ -11,20 +11,20 @@ set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 
 packages_build=(build-essential cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libglib2.0-dev libjansson-dev libelf-dev libdw-dev
-	libarchive-dev zlib1g-dev liblzo2-dev libzstd-dev libseccomp-dev libedit-dev libcapstone-dev libncurses-dev libdebuginfod-dev libvirt-dev libcurl4-openssl-dev libmicrohttpd-dev libbpf-dev bpftool clang)
+	libarchive-dev libiberty-dev zlib1g-dev liblzo2-dev libzstd-dev libseccomp-dev libedit-dev libcapstone-dev libncurses-dev libdebuginfod-dev libvirt-dev libcurl4-openssl-dev libmicrohttpd-dev libbpf-dev bpftool clang)
 packages_unit=(check clang-format git python3 python3-jsonschema python3-yaml acpica-tools libxml2-utils mandoc fish zsh)
 packages_test=("${packages_unit[@]}" libclang-rt-14-dev lld golang-go busybox-static libarchive-tools linux-perf
 	chromium chromium-driver e2fsprogs kmod mmdebstrap socat strace tmux util-linux libvirt-daemon-system libvirt-clients qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils
 	protobuf-compiler lintian rpm rpmlint systemd-container bochs bochsbios bochs-term vgabios isolinux syslinux-common xorriso pahole runsc)
 # For the build and the tests of preset arm64, of Debian's other architecture.
-packages_arm64=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm qemu-user check:arm64 libarchive-dev:arm64 libbpf-dev:arm64 libcapstone-dev:arm64
+packages_arm64=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm qemu-user check:arm64 libarchive-dev:arm64 libiberty-dev:arm64 libbpf-dev:arm64 libcapstone-dev:arm64
 	libdw-dev:arm64 libelf-dev:arm64 libfdt-dev:arm64 libglib2.0-dev:arm64 libjansson-dev:arm64 libncurses-dev:arm64 libprotobuf-c-dev:arm64 libseccomp-dev:arm64 libzstd-dev:arm64 zlib1g-dev:arm64)
 packages_package=(dpkg-dev file)
 packages_fuzz=(libclang-rt-14-dev)
 
 # What these are called elsewhere. Debian's libc6-dev has the static C library, too, which vprof-agent is linked with.
 fedora_build=(gcc cmake ninja-build pkgconf-pkg-config glibc-static glib2-devel jansson-devel elfutils-libelf-devel elfutils-devel
-	libarchive-devel zlib-devel lzo-devel libzstd-devel libseccomp-devel libedit-devel capstone-devel ncurses-devel elfutils-debuginfod-client-devel
+	libarchive-devel binutils-devel zlib-devel lzo-devel libzstd-devel libseccomp-devel libedit-devel capstone-devel ncurses-devel elfutils-debuginfod-client-devel
 	libvirt-devel libcurl-devel libmicrohttpd-devel libbpf-devel bpftool clang protobuf-c-compiler protobuf-c-devel)
 fedora_unit=(check-devel clang-tools-extra git python3 python3-jsonschema python3-pyyaml acpica-tools libxml2 mandoc fish zsh)
 fedora_package=(rpm-build)

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#define VPROF_PARSE_PROTOCOL 4u
+#define VPROF_PARSE_PROTOCOL 5u
 #define VPROF_PARSE_FD 3
 #define VPROF_PARSE_TEXT_BYTES 4096u
 
@@ -36,12 +36,14 @@ enum vprof_parse_what {
 	VPROF_PARSE_SYMBOLS, /* symbols of image `image`, where it was linked; tables, none when it has none */
 	VPROF_PARSE_FRAMES,  /* its call frame information; tables, none when it describes no code */
 	VPROF_PARSE_NOTES,   /* the static probes (USDT) of program `image`; tables, none when it has none */
-	VPROF_PARSE_PROGRAMS, /* the files of an initramfs, as one cpio archive that is not packed: programs and
-	                         libraries, and the names of the others without their bytes */
-	VPROF_PARSE_MAP,      /* functions of the text /tmp/perf-PID.map; tables */
-	VPROF_PARSE_LAYOUT,   /* what image `image` is made of; tables. `packing` is not 0: it was packed */
-	VPROF_PARSE_PLACES,   /* where statements of a source file begin that is called `text`, or the path of which
-	                         ends in that; tables */
+	VPROF_PARSE_PROGRAMS,  /* the files of an initramfs, as one cpio archive that is not packed: programs and
+	                          libraries, and the names of the others without their bytes */
+	VPROF_PARSE_MAP,       /* functions of the text /tmp/perf-PID.map; tables */
+	VPROF_PARSE_LAYOUT,    /* what image `image` is made of; tables. `packing` is not 0: it was packed */
+	VPROF_PARSE_PLACES,    /* where statements of a source file begin that is called `text`, or the path of which
+	                          ends in that; tables */
+	VPROF_PARSE_DEMANGLED, /* as VPROF_PARSE_SYMBOLS, with names of C++ and Rust as they are written in the source,
+	                          if the build has libiberty */
 };
 
 enum vprof_parse_image {
@@ -79,7 +81,7 @@ struct vprof_parse_request {
 	uint64_t answer_bytes;  /* no answer may be larger */
 	uint64_t start, length; /* VPROF_PARSE_LINES, VPROF_PARSE_PAGES */
 	uint32_t packing;       /* VPROF_PARSE_UNPACK, VPROF_PARSE_PAGES */
-	uint32_t image;         /* VPROF_PARSE_SYMBOLS, VPROF_PARSE_FRAMES: enum vprof_parse_image */
+	uint32_t image;         /* enum vprof_parse_image, where the input is one */
 	uint32_t text_bytes;    /* with the NUL behind each name */
 	uint32_t with_release;  /* VPROF_PARSE_LAYOUT: that of Linux is looked for */
 	char text[VPROF_PARSE_TEXT_BYTES];

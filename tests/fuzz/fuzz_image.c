@@ -64,7 +64,7 @@ static struct symtab *load(const struct image *image)
 
 	if (!parsed)
 		return NULL;
-	g_autoptr(GBytes) answer = g_byte_array_free_to_bytes(symtab_encode(parsed));
+	g_autoptr(GBytes) answer = g_byte_array_free_to_bytes(symtab_encode(parsed, NULL));
 
 	symtab = symtab_decode(answer, 0);
 	symtab_symbols(parsed, &n_parsed);

@@ -342,6 +342,49 @@ static struct image *small_image(void)
 	return kernel_image(&kernel);
 }
 
+/*
+ * Names of C++ and Rust for who reads them, and as they are for who looks them up. The last one is 300 bytes that stand
+ * for more than 2^60.
+ */
+START_TEST(test_demangled)
+{
+	g_autoptr(GString) huge = g_string_new("_Z1fISt4pairIiiES_IS0_S0_E");
+	struct kernel kernel;
+
+	for (char digit = '1'; digit <= '9'; digit++)
+		g_string_append_printf(huge, "S_IS%c_S%c_E", digit, digit);
+	for (char digit = 'A'; digit <= 'Z'; digit++)
+		g_string_append_printf(huge, "S_IS%c_S%c_E", digit, digit);
+	g_string_append(huge, "Evv");
+	const char *const names[][2] = {
+		{"main", "main"},
+		{"_ZN3foo3barEi", "foo::bar"},
+		{"_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back"},
+		{"_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"},
+		{"_RNvCs1234_7mycrate3foo", "mycrate::foo"},
+		{"_ZN3foo", "_ZN3foo"},
+		{huge->str, huge->str}};
+
+	kernel_init(&kernel, NULL);
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+		kernel_symbol(&kernel, names[i][0], TEXT + 0x10 * i, 0x10, GLOBAL_FUNCTION);
+	struct image *image = kernel_image(&kernel);
+	struct symtab *symtab = symtab_load(image, NULL), *shown = symtab_load_demangled(image, NULL);
+
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+		assert_at(symtab, TEXT + 0x10 * i, names[i][0]);
+#ifdef VPROF_HAVE_LIBIBERTY
+		assert_at(shown, TEXT + 0x10 * i, names[i][1]);
+#else
+		assert_at(shown, TEXT + 0x10 * i, names[i][0]);
+#endif
+	}
+	symtab_free(symtab);
+	symtab_free(shown);
+	image_free(image);
+}
+END_TEST
+
 /* What was kept is not asked for again, here or by another image of the same kernel, wherever that has slid. */
 START_TEST(test_kept)
 {
@@ -663,6 +706,7 @@ int main(void)
 	tcase_add_test(tcase, test_kept);
 	tcase_add_test(tcase, test_given_symbols_are_checked);
 	tcase_add_test(tcase, test_section_without_symbols);
+	tcase_add_test(tcase, test_demangled);
 	tcase_add_test(tcase, test_nested);
 	tcase_add_test(tcase, test_data);
 	tcase_add_test(tcase, test_aliases);

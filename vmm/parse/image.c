@@ -38,6 +38,16 @@ bool parse_layout(const struct parse_input *input, const struct vprof_parse_requ
 	return parse_answer_put(answer, tables->data, tables->len, error);
 }
 
+static symtab_name_fn names_of(const struct vprof_parse_request *request)
+{
+#ifdef VPROF_HAVE_LIBIBERTY
+	if (request->what == VPROF_PARSE_DEMANGLED)
+		return parse_demangled;
+#endif
+	(void)request;
+	return NULL;
+}
+
 bool parse_symbols(const struct parse_input *input, const struct vprof_parse_request *request,
                    struct parse_answer *answer, GError **error)
 {
@@ -52,7 +62,7 @@ bool parse_symbols(const struct parse_input *input, const struct vprof_parse_req
 		g_propagate_error(error, why);
 		return false;
 	}
-	GByteArray *tables = symtab ? symtab_encode(symtab) : g_byte_array_new();
+	GByteArray *tables = symtab ? symtab_encode(symtab, names_of(request)) : g_byte_array_new();
 
 	return parse_answer_put(answer, tables->data, tables->len, error);
 }

@@ -16,6 +16,7 @@ static const parse_fn parsers[] = {
 	[VPROF_PARSE_SYMBOLS] = parse_symbols,   [VPROF_PARSE_FRAMES] = parse_frames,
 	[VPROF_PARSE_PROGRAMS] = parse_programs, [VPROF_PARSE_MAP] = parse_map,
 	[VPROF_PARSE_LAYOUT] = parse_layout,     [VPROF_PARSE_NOTES] = parse_notes,
+	[VPROF_PARSE_DEMANGLED] = parse_symbols,
 };
 
 bool parse_fail(GError **error, const char *format, ...)

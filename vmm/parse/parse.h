@@ -62,6 +62,9 @@ bool parse_notes(const struct parse_input *input, const struct vprof_parse_reque
 bool parse_frames(const struct parse_input *input, const struct vprof_parse_request *request,
                   struct parse_answer *answer, GError **error);
 
+/* A name of C++ or Rust as it is written in the source, until the next call; any other is given back. */
+const char *parse_demangled(const char *name);
+
 /* A page that is packed by snappy; false when it is not whole. */
 bool parse_snappy_page(const uint8_t *packed, uint32_t n, uint8_t *page, size_t page_bytes);
 

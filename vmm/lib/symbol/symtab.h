@@ -34,7 +34,10 @@ struct symtab_builder;
  * are left out. Nothing of the image is kept: it may be freed before the table. Errors: both, and PARSER_ERROR.
  */
 struct symtab *symtab_load(const struct image *image, GError **error);
-/* The same, and the image keeps what vprof-parse says, for the next ones that load its symbols (image_take_symbols). */
+/* The same, with names to be shown: those of C++ and Rust as they are written in the source, if vprof-parse can. */
+struct symtab *symtab_load_demangled(const struct image *image, GError **error);
+/* As symtab_load, and the image keeps what vprof-parse says, for the next ones that load its symbols
+ * (image_take_symbols). */
 struct symtab *symtab_load_keeping(struct image *image, GError **error);
 /*
  * In vprof-parse: the same of an image that has not slid; NULL without an error when there are none. Errors, without a
@@ -42,10 +45,11 @@ struct symtab *symtab_load_keeping(struct image *image, GError **error);
  */
 struct symtab *symtab_parse(const struct image *image, GError **error);
 /*
- * The answer (include/vprof/parse.h); and the table again, with the kernel's addresses slid, NULL for an answer that
- * contradicts itself.
+ * The answer (include/vprof/parse.h), with what `shown` makes of names, NULL: these; and the table again, with the
+ * kernel's addresses slid, NULL for an answer that contradicts itself.
  */
-GByteArray *symtab_encode(const struct symtab *symtab);
+typedef const char *(*symtab_name_fn)(const char *name);
+GByteArray *symtab_encode(const struct symtab *symtab, symtab_name_fn shown);
 struct symtab *symtab_decode(GBytes *answer, uint64_t slide);
 
 /* Code that a list of symbols is about. */

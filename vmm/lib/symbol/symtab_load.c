@@ -38,13 +38,28 @@ static struct symtab *take(const struct image *image, GBytes *answer, GError *wh
 	return symtab;
 }
 
+static struct symtab *ask(const struct image *image, enum vprof_parse_what what, GError **error)
+{
+	GError *why = NULL;
+	g_autoptr(GBytes) answer = image_ask(image, what, ANSWER_BYTES_MAX, &why);
+
+	return take(image, answer, why, error);
+}
+
 struct symtab *symtab_load(const struct image *image, GError **error)
 {
 	GError *why = NULL;
-	g_autoptr(GBytes) answer = image->symbols >= 0 ? image_answer_map(image->symbols, &why)
-	                                               : image_ask(image, VPROF_PARSE_SYMBOLS, ANSWER_BYTES_MAX, &why);
+
+	if (image->symbols < 0)
+		return ask(image, VPROF_PARSE_SYMBOLS, error);
+	g_autoptr(GBytes) answer = image_answer_map(image->symbols, &why);
 
 	return take(image, answer, why, error);
+}
+
+struct symtab *symtab_load_demangled(const struct image *image, GError **error)
+{
+	return ask(image, VPROF_PARSE_DEMANGLED, error);
 }
 
 struct symtab *symtab_load_keeping(struct image *image, GError **error)

@@ -14,25 +14,28 @@ _Static_assert(sizeof(struct symtab_range) == sizeof(struct vprof_parse_range) &
 /* ---- there ---- */
 
 static void symbols_add(GByteArray *answer, enum vprof_parse_table_kind kind, const struct symbol *symbols, size_t n,
-                        GByteArray *text)
+                        symtab_name_fn shown, GByteArray *text)
 {
 	g_autofree struct vprof_parse_symbol *rows = g_new(struct vprof_parse_symbol, n);
 
-	for (size_t i = 0; i < n; i++)
-		rows[i] = (struct vprof_parse_symbol){symbols[i].address, symbols[i].size,
-		                                      table_text_add(text, symbols[i].name), (uint8_t)symbols[i].type};
+	for (size_t i = 0; i < n; i++) {
+		const char *name = shown ? shown(symbols[i].name) : symbols[i].name;
+
+		rows[i] = (struct vprof_parse_symbol){symbols[i].address, symbols[i].size, table_text_add(text, name),
+		                                      (uint8_t)symbols[i].type};
+	}
 	table_add(answer, kind, sizeof(*rows), rows, n);
 }
 
-GByteArray *symtab_encode(const struct symtab *symtab)
+GByteArray *symtab_encode(const struct symtab *symtab, symtab_name_fn shown)
 {
 	GByteArray *answer = g_byte_array_new();
 	g_autoptr(GByteArray) text = g_byte_array_new();
 
 	table_text_add(text, symtab->source);
-	symbols_add(answer, VPROF_PARSE_TABLE_SYMBOLS, symtab->symbols, symtab->n_symbols, text);
+	symbols_add(answer, VPROF_PARSE_TABLE_SYMBOLS, symtab->symbols, symtab->n_symbols, shown, text);
 	symbols_add(answer, VPROF_PARSE_TABLE_SECTIONS, (const struct symbol *)symtab->nameless->data,
-	            symtab->nameless->len, text);
+	            symtab->nameless->len, NULL, text);
 	table_add(answer, VPROF_PARSE_TABLE_RANGES, sizeof(struct vprof_parse_range), symtab->ranges->data,
 	          symtab->ranges->len);
 	table_add(answer, VPROF_PARSE_TABLE_TEXT, 1, text->data, text->len);

@@ -47,7 +47,7 @@ static void copy_take(struct user_copy *copy, const struct image *image, GError 
 
 	g_free(copy->segments);
 	copy->segments = g_memdup2(segments, copy->n_segments * sizeof(*segments));
-	copy->symtab = symtab_load(image, error);
+	copy->symtab = symtab_load_demangled(image, error);
 	/* That a file has none needs no message. */
 	if (error && g_error_matches(*error, SYMTAB_ERROR, SYMTAB_ERROR_NONE))
 		g_clear_error(error);
