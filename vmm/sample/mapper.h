@@ -19,9 +19,11 @@
 #include "sample/table_store.h"
 
 #define MAPPER_PROCESSES 64u
-/* Attempts to find build-ids in pages that the guest has not read in yet: a program that starts soon does. The wait
- * doubles. */
-#define MAPPER_TRIES 10u
+/*
+ * Attempts to find build-ids in pages that the guest has not read in yet: a program that starts soon does, but on a slow
+ * host not for seconds. The wait doubles; all of them take half a minute.
+ */
+#define MAPPER_TRIES 40u
 #define MAPPER_TRY_NS UINT64_C(1000000)
 #define MAPPER_BURST 32u
 #define MAPPER_WAIT_MIN_NS UINT64_C(10000000)
