@@ -148,6 +148,7 @@ int main(int argc, char **argv)
 		       !done               ? "SIGSYS"
 		       : result == -EACCES ? "EACCES"
 		       : result == -EPERM  ? "EPERM"
+		       : result == -ENOENT ? "ENOENT"
 		                           : "done");
 	}
 	/* One that is allowed takes the signal of the last one. */

@@ -74,6 +74,18 @@ class Killed(harness.ProgramTest):
         self.assertRegex(err, "vprof: the engine was ended by its sandbox")
         self.check_recording()
 
+    def test_no_other_user(self):
+        """Root that may become no other user, as in some containers, is said to stay root, and has no capability."""
+        harness.need(os.geteuid() == 0, "of root only")
+        without = "setpriv", "--bounding-set=-setuid,-setgid"
+        engine = self.start(*without, harness.VMM, "--kernel", guest("hang"), "--console", "none", "--control", "none")
+        self.assertRegex(engine.stderr.readline(), "this host refuses the sandbox: a user of its own;")
+        harness.wait_until(lambda: "Seccomp:\t2" in pathlib.Path(f"/proc/{engine.pid}/status").read_text(), "the sandbox")
+        status = pathlib.Path(f"/proc/{engine.pid}/status").read_text()
+        self.assertRegex(status, r"Uid:\t0\t0\t0\t0\n(.*\n)*?CapPrm:\t0+\nCapEff:\t0+\n")
+        engine.terminate()
+        self.finish(engine, status=130)
+
     def test_attach(self):
         """The other engine's threads have given up as much."""
         harness.need(os.geteuid() == 0, "only root may load the BPF program that looks at KVM")
@@ -90,8 +102,9 @@ class Killed(harness.ProgramTest):
         self.assertGreater(len(threads), 1)
         for thread in threads:
             self.check_rights((thread / "status").read_text())
+        self.check_namespaces(engine)
         for thread in threads:
-            self.check_escape(thread.name, "EPERM", "EACCES")
+            self.check_escape(thread.name, "EPERM", "EACCES", "ENOENT")
         os.kill(process.pid, signal.SIGINT)
         self.finish(process)
         self.check_recording()

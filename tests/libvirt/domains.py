@@ -162,8 +162,11 @@ class Session(libvirt.LibvirtTest):
         self.assertRegex(doctor, r"ok +guest +mine, 1 vCPUs, accelerator tcg, process \d+ of user nobody\n")
         self.assertRegex(doctor, r"ok +memory +the guest's RAM can be read")
         self.assertRegex(doctor, r"ok +default +monitor")
-        _, err = self.vprof("attach", *connect, "mine", "--kernel", home / "kernel", "-g", "--duration", "5s", "-o",
-                            home / "data")
+        attach = self.start(*self.as_user(VPROF, "attach", *connect, "mine", "--kernel", home / "kernel", "-g", "--duration", "5s", "-o",
+                                          home / "data"), cwd=home)
+        harness.wait_until((home / "data").exists, "the recording", 60)
+        self.check_namespaces(harness.child(attach.pid, "vprof-attach"), self.USER)
+        _, err = self.finish(attach)
         self.assertIn("route monitor", err)
         symbols = collections.Counter(sample["symbol"] for sample in perf.vprof_samples(home / "data"))
         print(symbols, flush=True)

@@ -231,7 +231,7 @@ START_TEST(users_are_known_by_their_ids_outside)
 			_exit(1);
 		if (!keeper_start(KEEPER_OF_USER, user))
 			_exit(2);
-		if (!privilege_user_namespace())
+		if (!privilege_user_namespace(PRIVILEGE_ROOT_EMPTY))
 			_exit(geteuid() == user ? HOST_REFUSES : 3);
 		struct stat seen;
 		const struct ucred peer = keeper_identify(ends[0]), file = keeper_identify(root),

@@ -68,14 +68,22 @@ static bool events_work(void *qemu)
 	return !why;
 }
 
-static void drop(uint64_t keep, struct qemu_guest *qemu)
+static bool drop(uint64_t keep, struct qemu_guest *qemu, GError **error)
 {
-	if (!privilege_drop(keep, events_work, qemu))
-		fprintf(stderr, "vprof-attach: cannot drop capabilities: %s; going on with them\n", g_strerror(errno));
+	if (privilege_drop(keep, events_work, qemu))
+		return true;
+	g_set_error(error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE, "cannot drop capabilities: %s", g_strerror(errno));
+	return false;
 }
 
-/* As another user, by a process that ends then: KVM's view and what /proc says of the VMM can still be read. */
-static bool works_as_another(struct qemu_guest *qemu)
+/* While there is one thread. A user's process can look into no other of that user's from a user namespace. */
+static bool become_another(bool root)
+{
+	return root ? privilege_user_take(privilege_own_id()) : privilege_user_namespace(PRIVILEGE_ROOT_KERNEL);
+}
+
+/* Then, by a process that ends then: KVM's view and what /proc says of the VMM can still be read. */
+static bool works_as_another(struct qemu_guest *qemu, bool root)
 {
 	int status = 1;
 	pid_t child = fork();
@@ -83,7 +91,7 @@ static bool works_as_another(struct qemu_guest *qemu)
 	if (child == 0) {
 		struct kvm_machine *machine = g_new(struct kvm_machine, 1);
 
-		_exit(privilege_user_take(privilege_own_id()) && qemu_process_of_thread(qemu->pid) == qemu->pid &&
+		_exit(become_another(root) && qemu_process_of_thread(qemu->pid) == qemu->pid &&
 		                      (!qemu->view || kvm_view_read(qemu->view, machine, NULL))
 		              ? 0
 		              : 1);
@@ -101,33 +109,42 @@ static bool root_leave(struct qemu_guest *qemu, GError **error)
 {
 	const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
 
+	counter_perf_event_open = keeper_event_open;
+	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* rings, in place of CAP_IPC_LOCK */
+	(void)privilege_namespaces(0);
+	(void)privilege_root_kernel();
+	if (works_as_another(qemu, true) && become_another(true))
+		return true;
+	return drop(qemu->view ? PRIVILEGE(CAP_BPF) | PRIVILEGE(CAP_PERFMON) | PRIVILEGE(CAP_SYS_PTRACE) : 0, qemu,
+	            error);
+}
+
+/* A user's: the same where the host allows that user a user namespace, and what the user may open elsewhere. */
+static bool user_leave(struct qemu_guest *qemu, GError **error)
+{
+	if (!works_as_another(qemu, false) || !become_another(false))
+		return drop(kept, qemu, error);
+	counter_perf_event_open = keeper_event_open;
+	(void)privilege_root_kernel();
+	return drop(0, qemu, error);
+}
+
+/* Once all is open, and before the first byte of the guest's memory is read. */
+static bool confine(struct qemu_guest *qemu, bool sandbox, GError **error)
+{
+	counter_settings_open();
+	/* Where KVM is a module, loading the BPF program takes more than is kept. */
+	g_free(qemu->guest.routes[0]->unavailable(&qemu->guest));
+	if (!sandbox)
+		return drop(kept, qemu, error);
 	if (!keeper_ready() || !keeper_target(qemu->pid)) {
 		g_set_error(error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
 		            "cannot start the process that keeps its rights: %s; --sandbox off goes on without one",
 		            g_strerror(errno));
 		return false;
 	}
-	counter_perf_event_open = keeper_event_open;
-	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* rings, in place of CAP_IPC_LOCK */
-	if (works_as_another(qemu) && privilege_user_take(privilege_own_id()))
-		return true;
-	drop(qemu->view ? PRIVILEGE(CAP_BPF) | PRIVILEGE(CAP_PERFMON) | PRIVILEGE(CAP_SYS_PTRACE) : 0, qemu);
-	return true;
-}
-
-/* Once all is open, and before the first byte of the guest's memory is read. */
-static bool confine(struct qemu_guest *qemu, bool sandbox, GError **error)
-{
-	const bool root = geteuid() == 0;
-
-	counter_settings_open();
-	/* Where KVM is a module, loading the BPF program takes more than is kept. */
-	g_free(qemu->guest.routes[0]->unavailable(&qemu->guest));
-	if (!sandbox || !root)
-		drop(kept, qemu);
-	else if (!root_leave(qemu, error))
-		return false;
-	return !sandbox || sandbox_enter_attach(!root, error);
+	return (geteuid() == 0 ? root_leave(qemu, error) : user_leave(qemu, error)) &&
+	       sandbox_enter_attach(counter_perf_event_open != keeper_event_open, error);
 }
 
 /* Of the process that has libvirt and the monitor. libvirt asks for root's user id when it is connected to again. */
@@ -139,9 +156,7 @@ static bool asker_confine(void)
 
 static bool keeper_begin(const struct attach_options *options)
 {
-	const enum keeper_of of = geteuid() == 0 ? KEEPER_OF_ATTACH : KEEPER_OF_USER;
-
-	if (!options->sandbox || keeper_start(of, privilege_own_id()))
+	if (!options->sandbox || keeper_start(KEEPER_OF_ATTACH, privilege_own_id()))
 		return true;
 	fprintf(stderr, "vprof-attach: cannot start the process that keeps its rights: %s\n", g_strerror(errno));
 	return false;
@@ -219,16 +234,24 @@ static struct guest *dump_make(void *data, GError **error)
 	return attachment->dump;
 }
 
+static void dump_leave(void)
+{
+	const bool root = geteuid() == 0;
+
+	(void)(root ? privilege_namespaces(0) : privilege_user_namespace(PRIVILEGE_ROOT_EMPTY));
+	(void)privilege_root_empty();
+	if (root && !privilege_user_take(privilege_own_id()))
+		fprintf(stderr, "vprof-attach: goes on as root, without another user: %s\n", g_strerror(errno));
+}
+
 /* The dump is open, and nothing else is needed. */
 static bool dump_ready(void *data, GError **error)
 {
 	const struct attachment *attachment = data;
-	const bool root = geteuid() == 0;
 
-	if (attachment->options.sandbox && root && !privilege_user_take(privilege_own_id()))
-		fprintf(stderr, "vprof-attach: goes on as root, without another user: %s\n", g_strerror(errno));
-	drop(0, NULL);
-	return (!attachment->options.sandbox || sandbox_enter_attach(false, error)) &&
+	if (attachment->options.sandbox)
+		dump_leave();
+	return drop(0, NULL, error) && (!attachment->options.sandbox || sandbox_enter_attach(false, error)) &&
 	       dump_guest_look(attachment->dump, error);
 }
 
@@ -312,9 +335,10 @@ static int print_probe(struct attachment *attachment)
 		return EXIT_FAILURE;
 	(void)parser_start(NULL); /* without one, what needs it says so */
 	struct qemu_guest *qemu = make_guest(options, g_steal_pointer(&attachment->asker), &error);
+	g_autofree char *user = qemu ? probe_user(qemu) : NULL; /* from a file that cannot be read then */
 	/* What is said of the routes must hold for the engine. */
 	bool looked = qemu && confine(qemu, options->sandbox, &error) && qemu_guest_look(qemu, &error);
-	int status = print(looked ? probe_json(qemu, control_host_routes(&qemu->guest)) : NULL, error);
+	int status = print(looked ? probe_json(qemu, user, control_host_routes(&qemu->guest)) : NULL, error);
 
 	qemu_guest_free(qemu);
 	return status;

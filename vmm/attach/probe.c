@@ -15,10 +15,9 @@ static json_t *part_json(bool usable, const char *why)
 	return json_pack("{s:b, s:s*}", "usable", usable, "why", usable ? NULL : why);
 }
 
-/* By name, or the number where it has none; new string. */
-static char *process_user(pid_t pid)
+char *probe_user(const struct qemu_guest *qemu)
 {
-	g_autofree char *path = g_strdup_printf("/proc/%d", (int)pid);
+	g_autofree char *path = g_strdup_printf("/proc/%d", (int)qemu->pid);
 	struct stat status;
 
 	if (stat(path, &status) != 0)
@@ -28,10 +27,8 @@ static char *process_user(pid_t pid)
 	return user ? g_strdup(user->pw_name) : g_strdup_printf("%u", (unsigned)status.st_uid);
 }
 
-json_t *probe_json(const struct qemu_guest *qemu, json_t *routes)
+json_t *probe_json(const struct qemu_guest *qemu, const char *user, json_t *routes)
 {
-	g_autofree char *user = process_user(qemu->pid);
-
 	return json_pack("{s:s, s:i, s:s, s:s*, s:i, s:I, s:o, s:o, s:o, s:o}", "name", qemu->guest.name, "pid",
 	                 (int)qemu->pid, "user", user, "accelerator", qemu->accelerator, "vcpus",
 	                 (int)qemu->guest.vcpus, "memory-bytes", (json_int_t)qemu->guest.memory_bytes, "monitor",

@@ -8,11 +8,14 @@
 
 #include "attach/qemu.h"
 
+/* Of the guest's process, by name, or the number where it has none; new string. Reads files of /etc. */
+char *probe_user(const struct qemu_guest *qemu);
+
 /*
  * {"name", "pid", "user", "accelerator"?, "vcpus", "memory-bytes", "monitor": {"usable", "why"?}, "memory": {"usable",
  * "why"?}, "kernel": {"known", "release"?, "build-id"?, "slide"?, "why"?}, "routes": `routes`, stolen}
  */
-json_t *probe_json(const struct qemu_guest *qemu, json_t *routes);
+json_t *probe_json(const struct qemu_guest *qemu, const char *user, json_t *routes);
 
 /* The same in lines. */
 void probe_describe(struct qemu_guest *qemu, FILE *stream);

@@ -313,9 +313,13 @@ static bool confine(GError **error)
 		become_another();
 		counter_perf_event_open = keeper_event_open;
 	}
-	if (in_user_namespace) {
+	if (in_user_namespace)
 		(void)privilege_root_empty();
-		(void)privilege_drop(0, NULL, NULL);
+	/* Those of a user namespace; and root's, where that can become no other user. */
+	if (!privilege_drop(0, NULL, NULL)) {
+		g_set_error(error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE, "cannot drop capabilities: %s",
+		            g_strerror(errno));
+		return false;
 	}
 	thread_on_work(narrow);
 	return sandbox_enter(!root, error) && sandbox_narrow(SANDBOX_CONTROL, error);
@@ -384,7 +388,7 @@ static int run(struct machine *machine)
 	}
 	if (options->sandbox && root && !privilege_namespaces(0))
 		lacks |= PRIVILEGE_LACK_NETWORK;
-	in_user_namespace = options->sandbox && !root && privilege_user_namespace();
+	in_user_namespace = options->sandbox && !root && privilege_user_namespace(PRIVILEGE_ROOT_EMPTY);
 	if (geteuid() != user) {
 		fprintf(stderr, "vprof-vmm: this host makes a user namespace, but maps no user into it; "
 		                "--sandbox off runs the guest without one\n");

@@ -8,7 +8,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -115,7 +117,7 @@ static bool has_capabilities(void)
 }
 
 /* user_namespaces(7): without rights outside, the own ids can be mapped, and groups are given up being set. */
-bool privilege_user_namespace(void)
+bool privilege_user_namespace(uint64_t keep)
 {
 	g_autofree char *user = g_strdup_printf("%u %u 1", geteuid(), geteuid());
 	g_autofree char *group = g_strdup_printf("%u %u 1", getegid(), getegid());
@@ -123,7 +125,7 @@ bool privilege_user_namespace(void)
 	return !has_capabilities() && access("/proc/self/uid_map", W_OK) == 0 &&
 	       unshare(CLONE_NEWUSER | OWN_NAMESPACES) == 0 && file_write("/proc/self/uid_map", user) &&
 	       file_write("/proc/self/setgroups", "deny") && file_write("/proc/self/gid_map", group) &&
-	       privilege_drop(PRIVILEGE(CAP_SYS_CHROOT), NULL, NULL);
+	       privilege_drop(keep, NULL, NULL);
 }
 
 /* Its exit status; negative: none. */
@@ -154,6 +156,24 @@ bool privilege_root_empty(void)
 	pid_t child = clone(enter_own_folder, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | CLONE_FS | SIGCHLD, NULL);
 
 	return child > 0 && status_of(child) == 0;
+}
+
+/* With what is mounted in it, which a user namespace may not uncover. */
+static bool folder_bind(const char *folder, const char *at)
+{
+	return mkdir(at, 0555) == 0 && mount(folder, at, NULL, MS_BIND | MS_REC, NULL) == 0;
+}
+
+/* Every host has a folder /dev, which nothing that goes on in here looks into. */
+bool privilege_root_kernel(void)
+{
+	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+
+	return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0 &&
+	       mount("vprof", "/dev", "tmpfs", flags, "size=4k,nr_inodes=4,mode=0755") == 0 &&
+	       folder_bind("/proc", "/dev/proc") && folder_bind("/sys", "/dev/sys") &&
+	       mount(NULL, "/dev", NULL, flags | MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) == 0 && chroot("/dev") == 0 &&
+	       chdir("/") == 0;
 }
 
 static bool id_take(uid_t id)
@@ -199,7 +219,7 @@ unsigned privilege_lacks(void)
 	pid_t child = fork();
 
 	if (child == 0) {
-		const bool apart = root ? privilege_namespaces(0) : privilege_user_namespace();
+		const bool apart = root ? privilege_namespaces(0) : privilege_user_namespace(PRIVILEGE_ROOT_EMPTY);
 		unsigned lacks = (apart ? 0 : PRIVILEGE_LACK_NETWORK) |
 		                 (privilege_root_empty() ? 0 : PRIVILEGE_LACK_ROOT) |
 		                 (!root || privilege_user_take(OVERFLOW_ID) ? 0 : PRIVILEGE_LACK_USER);

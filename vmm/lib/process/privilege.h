@@ -29,18 +29,28 @@ bool privilege_drop(uint64_t keep, privilege_works works, void *data);
  */
 bool privilege_namespaces(int more);
 
+/* What privilege_root_empty and privilege_root_kernel take. */
+#define PRIVILEGE_ROOT_EMPTY PRIVILEGE(CAP_SYS_CHROOT)
+#define PRIVILEGE_ROOT_KERNEL (PRIVILEGE(CAP_SYS_CHROOT) | PRIVILEGE(CAP_SYS_ADMIN))
+
 /*
- * For a user without capabilities: a user namespace in which there is no id but that user's, of which no right is kept
- * but that to privilege_root_empty, and in it what privilege_namespaces has. While the process has one thread. False
- * where the host does not allow it: nothing has changed, or, without a right to map ids, geteuid(2) has.
+ * For a user without capabilities: a user namespace in which there is no id but that user's, of which the rights `keep`
+ * are kept, and in it what privilege_namespaces has. While the process has one thread. False where the host does not
+ * allow it: nothing has changed, or, without a right to map ids, geteuid(2) has.
  */
-bool privilege_user_namespace(void);
+bool privilege_user_namespace(uint64_t keep);
 
 /*
  * The root becomes a folder in which there is nothing and nothing can be made, for all threads that share it. False
  * without the right to, or without /proc: it stays.
  */
 bool privilege_root_empty(void);
+
+/*
+ * The root becomes a folder with /proc and /sys, in which nothing can be made, in a mount namespace of its own. While
+ * the process has one thread. False without the right to: the root stays, but /dev may have become empty.
+ */
+bool privilege_root_kernel(void);
 
 /*
  * All threads become this user and group, without others. By that, root's capabilities are gone. Where the id is not
