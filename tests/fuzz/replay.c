@@ -1,11 +1,33 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Feeds every file of the folder named on the command line to a fuzz target.
+ * Feeds every file of the folder named on the command line to a fuzz target. Each lies in memory that cannot be
+ * written, in front of a page that cannot be read.
  */
 #include <glib.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "fuzz_target.h"
+
+/* False, with errno, when the host refuses. */
+static bool feed(const char *contents, size_t n)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (n + page - 1) / page * page;
+	uint8_t *const memory = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return false;
+	memcpy(memory + bytes - n, contents, n);
+	bool ready = mprotect(memory, bytes + page, PROT_READ) == 0 && mprotect(memory + bytes, page, PROT_NONE) == 0;
+
+	if (ready)
+		LLVMFuzzerTestOneInput(memory + bytes - n, n);
+	munmap(memory, bytes + page);
+	return ready;
+}
 
 int main(int argc, char **argv)
 {
@@ -26,10 +48,10 @@ int main(int argc, char **argv)
 			fprintf(stderr, "%s\n", error->message);
 			return 1;
 		}
-		/* A copy of the exact size, without the NUL behind it, so that ASan sees a step beyond. */
-		g_autofree uint8_t *input = g_memdup2(contents, bytes);
-
-		LLVMFuzzerTestOneInput(input, bytes);
+		if (!feed(contents, bytes)) {
+			perror(path);
+			return 1;
+		}
 	}
 	printf("%u inputs\n", n);
 	return n > 0 ? 0 : 1;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Guests that attack the engine's devices, its time and its walks end when they have to, and are recorded meanwhile."""
 import re
+import signal
 import time
 
 import harness
@@ -9,6 +10,7 @@ from harness import VMM, VPROF, guest
 
 DURATION = 2
 LATE = 1.5
+PHASES_PER_SECOND = 100
 
 
 class Hostile(harness.ProgramTest):
@@ -39,6 +41,27 @@ class Hostile(harness.ProgramTest):
                                   "--serial2", "/dev/null", status=124)
         self.assertLessEqual(len(re.findall("broke a rule", err)), 2)
         self.assertEqual(image.stat().st_size, 1 << 20)
+
+    def test_signals(self):
+        """They stop such a guest as soon: one, or the second of two at once."""
+        for signals in ([signal.SIGTERM], [signal.SIGTERM] * 2, [signal.SIGINT]):
+            with self.subTest(signals=signals):
+                process = self.start(VMM, "--kernel", guest("virtio_storm"), "--control", "none", "--serial2", "/dev/null")
+                self.assertEqual(process.stdout.readline(), "virtio_storm: begins\n")
+                time.sleep(0.3)
+                begin = time.monotonic()
+                for number in signals:
+                    process.send_signal(number)
+                self.finish(process, status=None, timeout=30)
+                self.assertLess(time.monotonic() - begin, LATE * harness.SLOWNESS)
+                self.assertIn(process.returncode, (130, 128 + signals[0]))
+
+    def test_phases(self):
+        """Those that nothing has time for are left out and counted."""
+        self.record("phase_storm")
+        phases = self.report(self.recording)[0]["recording"]["phases"]
+        self.assertLessEqual(len(phases), PHASES_PER_SECOND * (DURATION + 1 + LATE * harness.SLOWNESS))
+        self.assertGreater(len(phases), PHASES_PER_SECOND)
 
     def test_ports_and_registers(self):
         image = self.folder / "image"
