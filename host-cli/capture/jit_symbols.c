@@ -38,17 +38,31 @@ static void jit_names_free(void *data)
 	g_free(names);
 }
 
-/* NULL: there are too many processes. */
-static struct jit_names *jit_names_of(GHashTable *processes, struct client *client, uint32_t pid)
-{
-	struct jit_names *names = g_hash_table_lookup(processes, GUINT_TO_POINTER(pid));
+struct jit_processes {
+	struct client *client;
+	GHashTable *names; /* struct jit_names, by the process's id */
+	gint64 until_us;
+	bool late; /* a process was left out because of that */
+};
 
-	if (names || g_hash_table_size(processes) == JIT_PROCESSES_MAX)
+/* Whether the engine may be asked for one more. */
+static bool may_ask(struct jit_processes *processes)
+{
+	processes->late |= g_get_monotonic_time() > processes->until_us;
+	return !processes->late && g_hash_table_size(processes->names) < JIT_PROCESSES_MAX;
+}
+
+/* NULL: there are too many processes. */
+static struct jit_names *jit_names_of(struct jit_processes *processes, uint32_t pid)
+{
+	struct jit_names *names = g_hash_table_lookup(processes->names, GUINT_TO_POINTER(pid));
+
+	if (names || !may_ask(processes))
 		return names;
 	names = g_new0(struct jit_names, 1);
 	for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
-		names->maps[i] = map_read(client, kinds[i], pid);
-	g_hash_table_insert(processes, GUINT_TO_POINTER(pid), names);
+		names->maps[i] = map_read(processes->client, kinds[i], pid);
+	g_hash_table_insert(processes->names, GUINT_TO_POINTER(pid), names);
 	return names;
 }
 
@@ -84,7 +98,10 @@ GArray *jit_symbols_processes(const struct histogram *frames)
 void jit_symbols_ask(struct client *client, const struct histogram *frames,
                      void (*add)(uint64_t address, const struct recording_symbol *symbol, void *data), void *data)
 {
-	g_autoptr(GHashTable) processes = g_hash_table_new_full(NULL, NULL, NULL, jit_names_free);
+	g_autoptr(GHashTable) names = g_hash_table_new_full(NULL, NULL, NULL, jit_names_free);
+	struct jit_processes processes = {.client = client,
+	                                  .names = names,
+	                                  .until_us = g_get_monotonic_time() + JIT_SECONDS_MAX * G_USEC_PER_SEC};
 	size_t n;
 	g_autofree struct histogram_hit *hits = histogram_hits(frames, &n);
 
@@ -92,7 +109,7 @@ void jit_symbols_ask(struct client *client, const struct histogram *frames,
 		const uint32_t pid = process_of(&hits[i]);
 		struct perf_map_symbol found;
 
-		if (pid == 0 || !jit_names_find(jit_names_of(processes, client, pid), hits[i].ip, &found))
+		if (pid == 0 || !jit_names_find(jit_names_of(&processes, pid), hits[i].ip, &found))
 			continue;
 		const struct recording_symbol symbol = {.address = found.start,
 		                                        .size = found.size,
@@ -101,4 +118,8 @@ void jit_symbols_ask(struct client *client, const struct histogram *frames,
 
 		add(hits[i].ip, &symbol, data);
 	}
+	if (processes.late)
+		warn("code that was compiled at run time has names in %u processes only: the guest's files were looked for for "
+		     "%u s",
+		     g_hash_table_size(names), JIT_SECONDS_MAX);
 }

@@ -14,6 +14,7 @@
 #include "lib/record/reader.h"
 
 #define JIT_PROCESSES_MAX 64u
+#define JIT_SECONDS_MAX 5u /* that the engine is asked for their files */
 
 /* The processes that were hit in such code, JIT_PROCESSES_MAX at most: uint32_t. By g_array_unref. */
 GArray *jit_symbols_processes(const struct histogram *frames);

@@ -176,8 +176,9 @@ static void take_pong(struct agent_service *service, const struct vprof_agent_po
 static void take_hello(struct agent_service *service, const struct vprof_agent_hello *hello)
 {
 	if (service->early->len != 0)
-		warn("%u marks of the agent in the guest are lost: it began anew before its clock was known",
-		     service->early->len);
+		warn_at_rate(&service->complaints,
+		             "%u marks of the agent in the guest are lost: it began anew before its clock was known",
+		             service->early->len);
 	service->greeted = true;
 	g_array_set_size(service->early, 0);
 	service->clock = (struct agent_clock){0};

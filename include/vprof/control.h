@@ -27,12 +27,12 @@
 #define VPROF_CONTROL_H
 
 #define VPROF_CONTROL_PROTOCOL 1
-#define VPROF_CONTROL_PROTOCOL_OLDEST 1                /* that an engine still serves */
-#define VPROF_CONTROL_LINE_BYTES_MAX 131072u           /* with its newline, in both directions */
-#define VPROF_CONTROL_ID_BYTES_MAX 128u                /* of an id that is a string */
-#define VPROF_MODULE_SYMBOLS_MAX 64u                   /* addresses of a module-symbols; the answer fits into a line */
-#define VPROF_FILE_READ_BYTES_MAX (UINT64_C(16) << 20) /* that a file-read returns */
-#define VPROF_CONTROL_FDS_MAX 128u /* SCM_MAX_FD is 253: 64 vCPUs, a ring and an eventfd each, fit */
+#define VPROF_CONTROL_PROTOCOL_OLDEST 1               /* that an engine still serves */
+#define VPROF_CONTROL_LINE_BYTES_MAX 131072u          /* with its newline, in both directions */
+#define VPROF_CONTROL_ID_BYTES_MAX 128u               /* of an id that is a string */
+#define VPROF_MODULE_SYMBOLS_MAX 64u                  /* addresses of a module-symbols; the answer fits into a line */
+#define VPROF_FILE_READ_BYTES_MAX (UINT64_C(2) << 20) /* that a file-read returns: a few milliseconds of an engine */
+#define VPROF_CONTROL_FDS_MAX 128u                    /* SCM_MAX_FD is 253: 64 vCPUs, a ring and an eventfd each, fit */
 
 /* Samples in a second of vCPU time when nothing else is asked for: not 1000, so not in lockstep with a timer tick. */
 #define VPROF_FREQUENCY_HZ_DEFAULT 999

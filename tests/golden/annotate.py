@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """vprof annotate with code that an assembler makes for the recordings of make_recordings: a kernel and a program."""
+import contextlib
 import json
 import pathlib
 import subprocess
+import time
 
 import debuginfod
 import harness
+import web_server
 from harness import BIN, VPROF
 
 # clock.data has 16 samples in memcpy, in turn on its first four bytes; start_kernel is 0x100 below it.
@@ -205,6 +208,29 @@ class Annotate(harness.ProgramTest):
         _, environment = debuginfod.serve(self, {}, cache="empty")
         out = self.run_program(*command, cwd=self.folder, env=environment)[0]
         self.assertRegex(out, r"(?m)^ *33.33% +4 +checksum$")
+
+    def test_debuginfod_without_end(self):
+        """A server that says it has more than is read, or sends on and on, for as long as the user has said, is a server without the file."""
+        harness.need(harness.built_with("libdebuginfod"), "vprof was built without libdebuginfod")
+        sent = []
+
+        def respond(handler):
+            handler.send_response(200)
+            if handler.path.endswith("/debuginfo"):
+                handler.send_header("Content-Length", str(1 << 40))
+            handler.end_headers()
+            with contextlib.suppress(OSError):
+                for _ in range(300):
+                    handler.wfile.write(bytes(4096))
+                    sent.append(handler.path)
+                    time.sleep(0.1)
+
+        environment = debuginfod.environment(self, web_server.serve(self, respond)) | {"DEBUGINFOD_MAXTIME": "2"}
+        begin = time.monotonic()
+        out = self.run_program(VPROF, "report", "-i", "mappings.data", "--sort", "sym", "--debuginfod", cwd=self.folder, env=environment)[0]
+        self.assertLess(time.monotonic() - begin, 15 * harness.SLOWNESS)
+        self.assertRegex(out, r"(?m)^ *33.33% +4 +checksum$")
+        self.assertLess(sum(path.endswith("/debuginfo") for path in sent), 15)
 
     def test_another_build_is_refused(self):
         self.assemble("vmlinux", KERNEL, 40 * "1", "0xffffffff81000000")

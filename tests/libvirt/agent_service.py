@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """The agent as a service of Debian's: installed as CMake does it, started by systemd when udev finds the port."""
+import contextlib
 import os
 import re
 import signal
@@ -13,7 +14,7 @@ import agent_frames
 import debian_root
 import harness
 import libvirt
-from agent_frames import HELLO, MAGIC, PING, PONG, READ, READ_DONE
+from agent_frames import HELLO, MAGIC, MARK, PING, PONG, READ, READ_DONE
 
 BOOT_SECONDS = 500
 COMMAND_SECONDS = 120
@@ -195,6 +196,23 @@ class AgentService(libvirt.LibvirtTest):
                 done = next(payload for kind, payload in frames if kind == READ_DONE)
                 self.assertEqual(struct.unpack("<II", done), (what, 0))
 
+    def check_lies(self):
+        """An agent that begins anew for ever, with a mark each time: a log is not filled, and the duration holds."""
+        path = self.folder / "liar.sock"
+        anew = (agent_frames.frame(HELLO, struct.pack("<IIQII", MAGIC, 1, 0, 0, CAN_READ)) +
+                agent_frames.frame(MARK, struct.pack("<QII", 1, 1, 0) + b"again") + agent_frames.frame(READ_DONE, struct.pack("<II", 1, 0)))
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+            server.listen()
+            vprof = self.start(*self.attach("debian", "--agent", path, "--no-report", "--duration", "2s", "-o", self.recording))
+            server.settimeout(COMMAND_SECONDS)
+            with server.accept()[0] as agent, contextlib.suppress(OSError):
+                while True:
+                    agent.sendall(anew * 100)
+        _, err = self.finish(vprof, timeout=60)
+        self.assertRegex(err, "it began anew before its clock was known|does not read what it is asked")
+        self.assertLess(len(err), 8192)
+
     def check_made_code(self):
         """At the end, the agent is asked to read what names the code that a process has made; here, the test is the agent."""
         pid = int(self.run_in_guest(f"/opt/{COMPILER.name} 1000000 >/dev/null 2>&1 & echo $!"))
@@ -241,6 +259,7 @@ class AgentService(libvirt.LibvirtTest):
         self.check_mappings()
         self.check_reads()
         self.check_made_code()
+        self.check_lies()
         self.check_port()
 
 

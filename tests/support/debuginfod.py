@@ -12,6 +12,11 @@ def build_id(program):
     return re.search("Build ID: ([0-9a-f]+)", notes).group(1)
 
 
+def environment(test, url, cache="cache"):
+    """That names this server, and a folder of its own for what comes from there."""
+    return os.environ | {"DEBUGINFOD_URLS": url, "no_proxy": "*", "DEBUGINFOD_CACHE_PATH": str(test.folder / cache)}
+
+
 def serve(test, files, cache="cache"):
     """What it is asked for, and the environment that names it. files: their contents by what is asked for."""
     asked = []
@@ -23,5 +28,4 @@ def serve(test, files, cache="cache"):
         handler.end_headers()
         handler.wfile.write(content or b"")
 
-    return asked, os.environ | {"DEBUGINFOD_URLS": web_server.serve(test, respond), "no_proxy": "*",
-                                "DEBUGINFOD_CACHE_PATH": str(test.folder / cache)}
+    return asked, environment(test, web_server.serve(test, respond), cache)

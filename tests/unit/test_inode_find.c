@@ -29,6 +29,8 @@ static const struct inode_layout layout = {
 
 static struct fake_guest fake;
 static struct page_walk walk;
+static const char *why;
+static bool (*quick_read)(struct guest *guest, gpa_t from, void *to, size_t bytes);
 
 static void ring(const uint64_t *heads, size_t n)
 {
@@ -68,32 +70,57 @@ static void setup(void)
 
 START_TEST(each_by_its_whole_name)
 {
-	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-1.map"), MAPPING(0));
-	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-12.map"), MAPPING(2));
-	ck_assert_uint_eq(inode_find(&layout, &walk, "libc.so.6"), MAPPING(3));
-	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-2.map"), 0);
-	ck_assert_uint_eq(inode_find(&layout, &walk, ""), 0);
+	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-1.map", &why), MAPPING(0));
+	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-12.map", &why), MAPPING(2));
+	ck_assert_uint_eq(inode_find(&layout, &walk, "libc.so.6", &why), MAPPING(3));
+	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-2.map", &why), 0);
+	ck_assert_uint_eq(inode_find(&layout, &walk, "", &why), 0);
 }
 END_TEST
 
 START_TEST(a_broken_list_hides_its_own_only)
 {
 	fake_write(&fake, INODE(4) + layout.list, MEMORY + FAKE_RAM_BYTES);
-	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-1.map"), 0);
-	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-12.map"), MAPPING(2));
+	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-1.map", &why), 0);
+	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-12.map", &why), MAPPING(2));
 	fake_write(&fake, SUPER_BLOCKS, 0);
-	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-12.map"), 0);
+	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-12.map", &why), 0);
 }
 END_TEST
 
 START_TEST(a_loop_ends)
 {
+	const int64_t begin_us = g_get_monotonic_time();
+
 	fake_write(&fake, INODE(3) + layout.list, MEMORY + INODE(3) + layout.list);
 	fake.reads = 0;
-	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-12.map"), 0);
+	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-12.map", &why), 0);
 	ck_assert_uint_le(fake.reads, 3 * 40 * INODES_MAX);
 	fake_write(&fake, SUPER_BLOCK(0) + layout.sb_list, MEMORY + SUPER_BLOCK(0) + layout.sb_list);
-	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-12.map"), 0);
+	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-12.map", &why), 0);
+	ck_assert_int_lt(g_get_monotonic_time() - begin_us, 3 * INODE_FIND_US_MAX);
+}
+END_TEST
+
+/* As where each read of its memory is a system call. */
+static bool slow_read(struct guest *guest, gpa_t from, void *to, size_t bytes)
+{
+	g_usleep(200);
+	return quick_read(guest, from, to, bytes);
+}
+
+START_TEST(a_slow_guest_is_given_up)
+{
+	quick_read = fake.guest.ops->memory_read;
+	const int64_t begin_us = g_get_monotonic_time();
+	struct guest_ops slow = *fake.guest.ops;
+
+	slow.memory_read = slow_read;
+	fake.guest.ops = &slow;
+	fake_write(&fake, INODE(3) + layout.list, MEMORY + INODE(3) + layout.list);
+	ck_assert_uint_eq(inode_find(&layout, &walk, "perf-12.map", &why), 0);
+	ck_assert_str_eq(why, "the guest has more files in memory than can be looked at in half a second");
+	ck_assert_int_lt(g_get_monotonic_time() - begin_us, 8 * INODE_FIND_US_MAX);
 }
 END_TEST
 
@@ -106,6 +133,7 @@ int main(void)
 	tcase_add_test(tests, each_by_its_whole_name);
 	tcase_add_test(tests, a_broken_list_hides_its_own_only);
 	tcase_add_test(tests, a_loop_ends);
+	tcase_add_test(tests, a_slow_guest_is_given_up);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -54,10 +54,10 @@ static uint64_t mapping_of(struct control_call *call, const struct kernel_layout
 		return n != 0 ? file_places_find(table_store_places(session_tables(call->server->session)), build_id, n)
 		              : 0;
 	}
-	*why = "it is not there";
 	g_snprintf(name, sizeof(name), map_pid ? "perf-%u.map" : "jit-%u.dump",
 	           (unsigned)json_integer_value(map_pid ? map_pid : dump_pid));
-	return kernel->has_inodes ? inode_find(&kernel->inodes, walk, name) : 0;
+	*why = "its kernel does not say where its files are";
+	return kernel->has_inodes ? inode_find(&kernel->inodes, walk, name, why) : 0;
 }
 
 static bool file_open(struct control_call *call, struct file_copy *copy, struct page_walk *walk, GError **error)
@@ -136,7 +136,7 @@ static const struct method_member read_members[] = {
 const struct control_method file_methods[] = {
 	{
 		.name = "file-read",
-		.summary = "returns what the guest has in memory of a program or library that runs, at most 16 MiB",
+		.summary = "returns what the guest has in memory of a program or library that runs, at most 2 MiB",
 		.returns = read_members,
 		.descriptors = "memory with the bytes, and holes where pages are missing",
 		.role = ROLE_INSTRUMENT,

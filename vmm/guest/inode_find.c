@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define LOOKS_MAX 3u /* at lists that change meanwhile */
+#define LOOKS_MAX 3u     /* at lists that change meanwhile */
+#define CLOCK_INODES 64u /* between looks at the clock */
 #define NAME_BYTES_MAX 64u
 
 bool inode_layout_load(const struct symtab *symtab, const struct types *types, struct inode_layout *layout)
@@ -30,6 +31,8 @@ struct search {
 	const char *name;
 	uint32_t length;
 	unsigned inodes, super_blocks; /* that may still be looked at */
+	int64_t until_us;
+	bool late;
 };
 
 static bool word_read(const struct search *search, uint64_t from, uint64_t *word)
@@ -55,6 +58,14 @@ static bool is_named(const struct search *search, uint64_t inode)
 	       memcmp(text, search->name, length) == 0;
 }
 
+/* One inode more. False: it is one too many, or too late for it. */
+static bool inode_count(struct search *search)
+{
+	if (search->inodes % CLOCK_INODES == 0)
+		search->late = g_get_monotonic_time() > search->until_us;
+	return !search->late && search->inodes-- > 0;
+}
+
 /* False: the list of inodes is no list, or too long. */
 static bool super_block_search(struct search *search, uint64_t super_block, uint64_t *mapping)
 {
@@ -66,9 +77,8 @@ static bool super_block_search(struct search *search, uint64_t super_block, uint
 	while (link != head && *mapping == 0) {
 		const uint64_t inode = link - search->layout->list;
 
-		if (search->inodes == 0 || !word_read(search, link, &link))
+		if (!inode_count(search) || !word_read(search, link, &link))
 			return false;
-		search->inodes--;
 		if (is_named(search, inode) && !word_read(search, inode + search->layout->mapping, mapping))
 			return false;
 	}
@@ -90,24 +100,31 @@ static bool search_all(struct search *search, uint64_t *mapping)
 		if (search->super_blocks-- == 0 || !word_read(search, link, &link))
 			return false;
 		whole &= super_block_search(search, super_block, mapping);
+		if (search->late)
+			return false;
 	}
 	return whole;
 }
 
-uint64_t inode_find(const struct inode_layout *layout, struct page_walk *walk, const char *name)
+uint64_t inode_find(const struct inode_layout *layout, struct page_walk *walk, const char *name, const char **why)
 {
+	const int64_t until_us = g_get_monotonic_time() + INODE_FIND_US_MAX;
 	uint64_t mapping = 0;
+	bool late = false;
 
-	for (unsigned i = 0; i < LOOKS_MAX && mapping == 0; i++) {
+	for (unsigned i = 0; i < LOOKS_MAX && mapping == 0 && !late; i++) {
 		struct search search = {.layout = layout,
 		                        .walk = walk,
 		                        .name = name,
 		                        .length = (uint32_t)strlen(name),
 		                        .inodes = INODES_MAX,
-		                        .super_blocks = INODE_SUPER_BLOCKS_MAX};
+		                        .super_blocks = INODE_SUPER_BLOCKS_MAX,
+		                        .until_us = until_us};
 
 		if (search.length < NAME_BYTES_MAX && search_all(&search, &mapping))
 			break;
+		late = search.late;
 	}
+	*why = late ? "the guest has more files in memory than can be looked at in half a second" : "it is not there";
 	return mapping;
 }

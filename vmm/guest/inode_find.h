@@ -12,6 +12,7 @@
 
 #define INODES_MAX 262144u /* that are looked at */
 #define INODE_SUPER_BLOCKS_MAX 1024u
+#define INODE_FIND_US_MAX 500000 /* that the search for one name takes */
 
 struct inode_layout {
 	uint64_t super_blocks;            /* address of the list of all */
@@ -25,9 +26,10 @@ struct inode_layout {
 bool inode_layout_load(const struct symtab *symtab, const struct types *types, struct inode_layout *layout);
 
 /*
- * The address_space of the first file with this last component of its path; 0: there is none, or the lists change all
- * the time. `name`: 63 bytes at most. Takes about a microsecond for each inode, and a bounded number of steps.
+ * The address_space of the first file with this last component of its path; 0, with *why: there is none, the lists
+ * change all the time, or there are more files than can be looked at in the time above. `name`: 63 bytes at most. Takes
+ * about a microsecond for each inode, several where each read of guest memory is a system call.
  */
-uint64_t inode_find(const struct inode_layout *layout, struct page_walk *walk, const char *name);
+uint64_t inode_find(const struct inode_layout *layout, struct page_walk *walk, const char *name, const char **why);
 
 #endif

@@ -36,8 +36,10 @@ int user_archive_find(struct user_archive *archive, const char *name, GError **e
 #ifdef VPROF_HAVE_DEBUGINFOD
 /* Loads libdebuginfod. Error: SHARED_LIBRARY_ERROR. */
 bool user_file_debuginfod_load(GError **error);
+#define USER_FILE_DEBUGINFOD_SECONDS 600
 /*
- * The file with the debug information, unless `executable`, else the program itself, opened; -1 when there is none.
+ * The file with the debug information, unless `executable`, else the program itself, opened; -1 when there is none, it
+ * is larger than vprof-parse reads, or the servers take longer.
  */
 int user_file_debuginfod(const uint8_t *build_id, size_t build_id_bytes, bool executable);
 #else
