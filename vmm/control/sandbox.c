@@ -285,7 +285,10 @@ static int fill_base(scmp_filter_ctx filter, unsigned roles)
 
 	if (failed == 0)
 		failed = fill_engine(filter, roles);
-	/* Each thread takes its role's list, which can only be shorter: the kernel takes the strictest answer. */
+	/* Each thread drops capabilities that it still has. */
+	if (failed == 0)
+		failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(capset), 0);
+	/* Each takes its role's list, which can only be shorter: the kernel takes the strictest answer. */
 	return failed ? failed : allow_with(filter, SCMP_SYS(seccomp), 0, UINT32_MAX, SECCOMP_SET_MODE_FILTER);
 }
 

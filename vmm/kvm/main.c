@@ -271,12 +271,21 @@ static void describe(const struct guest *guest)
 
 static const struct engine_ops engine_ops;
 
+/* Those of a user namespace; and root's, where that can become no other user. */
+static bool drop_capabilities(GError **error)
+{
+	if (privilege_drop_all())
+		return true;
+	g_set_error(error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE, "cannot drop capabilities: %s", g_strerror(errno));
+	return false;
+}
+
 /* On each thread, once, before it works for the guest. */
 static void narrow(enum thread_kind kind)
 {
 	g_autoptr(GError) error = NULL;
 
-	if (sandbox_narrow(kind == THREAD_VCPU ? SANDBOX_VCPU : SANDBOX_DEVICE, &error))
+	if (drop_capabilities(&error) && sandbox_narrow(kind == THREAD_VCPU ? SANDBOX_VCPU : SANDBOX_DEVICE, &error))
 		return;
 	engine_complain(&engine_ops, error);
 	_exit(EXIT_FAILURE);
@@ -315,14 +324,8 @@ static bool confine(GError **error)
 	}
 	if (in_user_namespace)
 		(void)privilege_root_empty();
-	/* Those of a user namespace; and root's, where that can become no other user. */
-	if (!privilege_drop(0, NULL, NULL)) {
-		g_set_error(error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE, "cannot drop capabilities: %s",
-		            g_strerror(errno));
-		return false;
-	}
 	thread_on_work(narrow);
-	return sandbox_enter(!root, error) && sandbox_narrow(SANDBOX_CONTROL, error);
+	return drop_capabilities(error) && sandbox_enter(!root, error) && sandbox_narrow(SANDBOX_CONTROL, error);
 }
 
 static bool ready(void *data, GError **error)

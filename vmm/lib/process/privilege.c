@@ -87,6 +87,13 @@ bool privilege_drop(uint64_t keep, privilege_works works, void *data)
 	return capabilities_limit(&had, keep, true);
 }
 
+bool privilege_drop_all(void)
+{
+	const struct capabilities none = {0};
+
+	return capabilities_limit(&none, 0, true);
+}
+
 /* ---- namespaces, root and user ---- */
 
 #define OWN_NAMESPACES (CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)

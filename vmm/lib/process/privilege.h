@@ -22,6 +22,9 @@ typedef bool (*privilege_works)(void *data);
  */
 bool privilege_drop(uint64_t keep, privilege_works works, void *data);
 
+/* Drops all of this thread's, by one system call: where there are other threads, each has to. As privilege_drop. */
+bool privilege_drop_all(void);
+
 /*
  * A network, a host name and IPC objects of its own, for this thread and those that it starts; and `more` namespaces of
  * unshare(2). With CLONE_NEWNS, /proc/self/exe of a process in a chroot is no path of its root any more. False: the
