@@ -219,6 +219,19 @@ START_TEST(errors_say_which)
 }
 END_TEST
 
+START_TEST(chains_have_a_limit)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		g_autofree char *file = g_strdup_printf("kernel/chain%u.ko", i),
+				*next = g_strdup_printf("chain%u", i + 1);
+
+		module_write(file, i < 99 ? next : "");
+	}
+	check_added((const char *const[]){"chain96", NULL}, "000-chain99 001-chain98 002-chain97 003-chain96");
+	check_refused("chain0", NULL, KERNEL_MODULES_ERROR_FORMAT, "and so on for 64 modules");
+}
+END_TEST
+
 /* Every way to cut a module off, and every byte of its headers damaged: refused or taken, and no more. */
 START_TEST(damaged_modules)
 {
@@ -247,6 +260,7 @@ int main(void)
 	tcase_add_test(tests, dependencies_come_first);
 	tcase_add_test(tests, circles_end);
 	tcase_add_test(tests, errors_say_which);
+	tcase_add_test(tests, chains_have_a_limit);
 	tcase_add_test(tests, damaged_modules);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -9,6 +9,8 @@
 #include "lib/record/arch.h"
 
 #define NEEDED_MAX 1024u
+#define ENTRIES_MAX 4096u       /* of a dynamic section */
+#define STRING_BYTES_MAX 65536u /* with many folders in it */
 
 struct elf {
 	const char *path;
@@ -34,7 +36,8 @@ static bool elf_copy(const struct elf *elf, guint64 offset, void *to, gsize n)
 /* The string at an offset of the file; NULL if it does not end within `limit` bytes. */
 static const char *elf_string(const struct elf *elf, guint64 offset, guint64 limit)
 {
-	guint64 room = offset < elf->n ? MIN(limit, elf->n - offset) : 0;
+	const guint64 most = MIN(limit, STRING_BYTES_MAX);
+	const guint64 room = offset < elf->n ? MIN(most, elf->n - offset) : 0;
 
 	return room != 0 && memchr(elf->bytes + offset, '\0', room) ? (const char *)elf->bytes + offset : NULL;
 }
@@ -89,8 +92,8 @@ static bool dynamic_each(const struct elf *elf, const Elf64_Phdr *dynamic,
 {
 	Elf64_Dyn entry;
 
-	for (guint64 at = 0; at + sizeof(entry) <= dynamic->p_filesz; at += sizeof(entry)) {
-		if (!elf_copy(elf, dynamic->p_offset + at, &entry, sizeof(entry)))
+	for (guint64 i = 0; i < dynamic->p_filesz / sizeof(entry); i++) {
+		if (i == ENTRIES_MAX || !elf_copy(elf, dynamic->p_offset + i * sizeof(entry), &entry, sizeof(entry)))
 			return false;
 		if (entry.d_tag == DT_NULL)
 			return true;

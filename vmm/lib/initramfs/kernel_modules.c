@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "lib/initramfs/kernel_modules.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/initramfs/modinfo.h"
 #include "lib/parser/parser.h"
 #include "lib/record/arch.h"
 #include "lib/symbol/module_file.h"
 
+#define DEPTH_MAX 64u                  /* of modules that need others; Linux itself has ten */
 #define BUILTIN_LIST "modules.builtin" /* Linux, Documentation/kbuild/kbuild.rst */
 
 G_DEFINE_QUARK(vprof_kernel_modules_error, kernel_modules_error)
@@ -19,6 +20,7 @@ struct kernel_modules {
 	struct module_folder *files;
 	GHashTable *done; /* names of those that are added, built in, or being added */
 	unsigned added;
+	unsigned depth; /* of the module at hand */
 };
 
 /* Each line holds a path of the kernel's build. */
@@ -67,79 +69,11 @@ void kernel_modules_free(struct kernel_modules *modules)
 	g_free(modules);
 }
 
-/* ---- .modinfo: "KEY=VALUE" strings (Linux, include/linux/moduleparam.h) ---- */
-
-struct span {
-	const guint8 *at;
-	gsize n;
-};
-
-static bool span_part(struct span whole, guint64 from, guint64 n, struct span *part)
-{
-	if (from > whole.n || n > whole.n - from)
-		return false;
-	*part = (struct span){whole.at + from, n};
-	return true;
-}
-
-static bool section_at(struct span file, const Elf64_Ehdr *header, unsigned i, Elf64_Shdr *section)
-{
-	struct span bytes;
-
-	if (!span_part(file, header->e_shoff, (guint64)header->e_shnum * sizeof(*section), &bytes) ||
-	    !span_part(bytes, i * sizeof(*section), sizeof(*section), &bytes))
-		return false;
-	memcpy(section, bytes.at, sizeof(*section));
-	return true;
-}
-
-static bool section_named(struct span file, const Elf64_Ehdr *header, const char *name, struct span *contents)
-{
-	Elf64_Shdr section;
-	struct span names, candidate;
-
-	if (!section_at(file, header, header->e_shstrndx, &section) ||
-	    !span_part(file, section.sh_offset, section.sh_size, &names))
-		return false;
-	for (unsigned i = 0; i < header->e_shnum && section_at(file, header, i, &section); i++) {
-		if (span_part(names, section.sh_name, strlen(name) + 1, &candidate) &&
-		    memcmp(candidate.at, name, candidate.n) == 0)
-			return span_part(file, section.sh_offset, section.sh_size, contents);
-	}
-	return false;
-}
-
-static bool modinfo_find(struct span file, struct span *modinfo)
-{
-	Elf64_Ehdr header;
-
-	if (file.n < sizeof(header) || memcmp(file.at, ELFMAG, SELFMAG) != 0)
-		return false;
-	memcpy(&header, file.at, sizeof(header));
-	return header.e_ident[EI_CLASS] == ELFCLASS64 && arch_of_elf(header.e_machine) == arch_here() &&
-	       header.e_shentsize == sizeof(Elf64_Shdr) && section_named(file, &header, ".modinfo", modinfo);
-}
-
-/* The value of the first string with this key; new string, or NULL. */
-static char *modinfo_value(struct span modinfo, const char *key)
-{
-	gsize key_n = strlen(key);
-
-	while (modinfo.n > 0) {
-		gsize n = strnlen((const char *)modinfo.at, modinfo.n);
-
-		if (n > key_n && modinfo.at[key_n] == '=' && memcmp(modinfo.at, key, key_n) == 0)
-			return g_strndup((const char *)modinfo.at + key_n + 1, n - key_n - 1);
-		n = MIN(n + 1, modinfo.n);
-		modinfo = (struct span){modinfo.at + n, modinfo.n - n};
-	}
-	return NULL;
-}
-
 /* ---- adding ---- */
 
 /* vermagic begins with the release of the kernel that the module was built for. */
-static bool release_check(const struct kernel_modules *modules, const char *path, struct span modinfo, GError **error)
+static bool release_check(const struct kernel_modules *modules, const char *path, const struct modinfo *modinfo,
+                          GError **error)
 {
 	g_autofree char *vermagic = modinfo_value(modinfo, "vermagic");
 
@@ -155,7 +89,8 @@ static bool release_check(const struct kernel_modules *modules, const char *path
 	return false;
 }
 
-static bool needs_add(struct kernel_modules *modules, struct span modinfo, struct initramfs *initramfs, GError **error)
+static bool needs_add(struct kernel_modules *modules, const struct modinfo *modinfo, struct initramfs *initramfs,
+                      GError **error)
 {
 	g_autofree char *depends = modinfo_value(modinfo, "depends");
 	g_auto(GStrv) names = g_strsplit(depends ? depends : "", ",", -1);
@@ -173,7 +108,9 @@ static bool module_add(struct kernel_modules *modules, const char *name, const c
 	g_autoptr(GError) why = NULL;
 	int unpacked = module_file_read(path, &why);
 	g_autoptr(GBytes) bytes = unpacked >= 0 ? sealed_map(unpacked) : NULL;
-	struct span file, modinfo;
+	struct modinfo modinfo;
+	const guint8 *contents;
+	gsize n;
 
 	if (unpacked >= 0)
 		close(unpacked);
@@ -182,13 +119,13 @@ static bool module_add(struct kernel_modules *modules, const char *name, const c
 		            why ? why->message : g_strerror(errno));
 		return false;
 	}
-	file.at = g_bytes_get_data(bytes, &file.n);
-	if (!modinfo_find(file, &modinfo)) {
+	contents = g_bytes_get_data(bytes, &n);
+	if (!modinfo_find(contents, n, &modinfo)) {
 		g_set_error(error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_FORMAT,
 		            "%s is not a kernel module for %s", path, arch_name(arch_here()));
 		return false;
 	}
-	if (!release_check(modules, path, modinfo, error) || !needs_add(modules, modinfo, initramfs, error))
+	if (!release_check(modules, path, &modinfo, error) || !needs_add(modules, &modinfo, initramfs, error))
 		return false;
 	g_autofree char *to = g_strdup_printf("%s/%03u-%s.ko", KERNEL_MODULES_PATH, modules->added++, name);
 	initramfs_add_bytes(initramfs, bytes, to);
@@ -210,7 +147,17 @@ bool kernel_modules_add(struct kernel_modules *modules, const char *name, struct
 			key, modules->folder);
 		return false;
 	}
+	if (modules->depth == DEPTH_MAX) {
+		g_set_error(error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_FORMAT,
+		            "%s is needed by a module that is needed by another, and so on for %u modules", path,
+		            DEPTH_MAX);
+		return false;
+	}
 	/* Before its dependencies, so that a circle ends. */
 	g_hash_table_add(modules->done, g_strdup(key));
-	return module_add(modules, key, path, initramfs, error);
+	modules->depth++;
+	const bool added = module_add(modules, key, path, initramfs, error);
+
+	modules->depth--;
+	return added;
 }
