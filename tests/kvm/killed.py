@@ -3,6 +3,7 @@
 """An engine or a client that dies in mid-run takes the other with it, and the recording is readable up to there."""
 import os
 import pathlib
+import random
 import re
 import signal
 import time
@@ -12,6 +13,7 @@ from harness import VPROF, guest
 
 ESCAPE = harness.BIN / "escape"
 OWN_USERS = 0x76000000
+SEED = 20261126
 
 
 class Killed(harness.ProgramTest):
@@ -40,6 +42,40 @@ class Killed(harness.ProgramTest):
         _, err = self.finish(process, status=1, timeout=20)
         self.assertRegex(err, "vprof: the engine was killed by signal 9")
         self.check_recording()
+
+    def test_random_points(self):
+        """Whenever it is, also at the start: the other one ends, and what there is of a recording can be read, or has a message."""
+        points = random.Random(SEED)
+        for i in range(10):
+            process = self.start(VPROF, "run", "--kernel", guest("hang"), "-F", 1000, "--console", "none", "--no-report", "-o", self.recording)
+            delay = points.uniform(0, 0.5)
+            with self.subTest(i=i, delay=delay):
+                time.sleep(delay)
+                engines = [pid for pid in harness.children_of(process.pid) if "vprof-vmm" in harness.command_line(pid)]
+                os.kill(engines[0] if engines and i % 2 else process.pid, signal.SIGKILL)
+                self.finish(process, status=None, timeout=20)
+                self.assertIn(process.returncode, (1, -signal.SIGKILL))
+                self.check_nothing_left()
+                if self.recording.exists():
+                    report = self.start(VPROF, "report", "-i", self.recording)
+                    _, err = self.finish(report, status=None)
+                    self.assertIn(report.returncode, (0, 1))
+                    self.assertTrue(report.returncode == 0 or err.startswith("vprof: "), err)
+                    self.recording.unlink()
+
+    def test_stopped(self):
+        """A client or an engine that is stopped for a while loses samples at most."""
+        process, engine = self.started()
+        for pid in process.pid, engine:
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(1)
+            os.kill(pid, signal.SIGCONT)
+        time.sleep(0.5)
+        process.terminate()
+        self.finish(process, status=None, timeout=20)
+        self.check_recording()
+        ends = self.report(self.recording)[0]["recording"]
+        self.assertGreater(ends["last-ns"] - ends["first-ns"], 3.5e9)
 
     def check_rights(self, status):
         """Of a thread, by its /proc/.../status: a list of system calls, no capabilities; root's are a user of its own."""
