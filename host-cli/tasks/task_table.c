@@ -15,6 +15,7 @@
 #include "ui/text.h"
 
 #define UPPER_HALF (UINT64_C(1) << 63)
+#define ROWS_MAX 65536u /* that an engine looks at */
 
 /* ---- what the engine says ---- */
 
@@ -130,16 +131,27 @@ static json_t *arguments_new(const struct task_wish *wish)
 	return arguments;
 }
 
+/* The word that the engine says; the first, if it is none of them. */
+static const char *word_of(const json_t *answer, const char *name, const char *const words[])
+{
+	const char *text = member_text(answer, name);
+
+	for (size_t i = 0; words[i]; i++)
+		if (g_strcmp0(text, words[i]) == 0)
+			return words[i];
+	return words[0];
+}
+
 static void answer_take(struct task_table *table, const json_t *answer)
 {
+	static const char *const ends[] = {"whole", "broken", "limit", NULL}, *const unwinders[] = {"orc", "fp", NULL};
 	const json_t *tasks = json_object_get(answer, "tasks"), *task;
-	const char *list = member_text(answer, "list"), *unwinder = member_text(answer, "unwinder");
 	size_t i;
 
 	json_array_foreach(tasks, i, task)
 		g_ptr_array_add(table->rows, row_new(task));
-	table->list_end = g_intern_string(list ? list : "whole");
-	table->unwinder = g_intern_string(unwinder ? unwinder : "orc");
+	table->list_end = word_of(answer, "list", ends);
+	table->unwinder = word_of(answer, "unwinder", unwinders);
 	table->torn = member_number(answer, "torn", 0);
 	table->late = member_number(answer, "late", 0);
 	table->unseen = member_number(answer, "unseen", 0);
@@ -162,7 +174,7 @@ static bool rows_read(struct task_table *table, struct client *client, const str
 
 	g_ptr_array_set_size(table->rows, 0);
 
-	while (arguments) {
+	while (arguments && table->rows->len < ROWS_MAX) {
 		answer = engine_ask(client, "query-tasks", arguments, error);
 		if (!answer)
 			return false;
@@ -171,6 +183,7 @@ static bool rows_read(struct task_table *table, struct client *client, const str
 		from = member_number(answer, "next", 0);
 		json_decref(answer);
 	}
+	json_decref(arguments);
 	return true;
 }
 
