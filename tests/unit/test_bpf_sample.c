@@ -95,7 +95,7 @@ START_TEST(user_code_with_its_frames)
 	raw.sample.cr3 = 0x1000;
 	raw.sample.task = KERNEL_STACK + 0x10000;
 	frame_put(USER_STACK, USER_STACK + 64, USER_RIP + 1);
-	frame_put(USER_STACK + 64, 0, USER_RIP + 2);
+	frame_put(USER_STACK + 64, USER_STACK + 65, USER_RIP + 2);
 	ck_assert(decode());
 	ck_assert(sample.in_guest);
 	ck_assert_uint_eq(sample.vcpu, 1);
@@ -107,7 +107,7 @@ START_TEST(user_code_with_its_frames)
 	ck_assert_uint_eq(sample.regs.cr3, 0x1000);
 	ck_assert_uint_eq(sample.task, KERNEL_STACK + 0x10000);
 	ck_assert(sample.regs.la57 && !sample.regs.real_mode);
-	expect_chain(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+	expect_chain(want, G_N_ELEMENTS(want), UNWIND_BAD_FRAME);
 	raw.sample.flags |= GUEST_SAMPLE_REAL_MODE;
 	ck_assert(decode());
 	ck_assert(sample.regs.real_mode);
@@ -170,9 +170,9 @@ START_TEST(kernel_code_that_user_space_called)
 	frame_put(KERNEL_STACK, (KERNEL_STACK + 0xc0) | 1, KERNEL_RIP + 1);
 	span_put(KERNEL_STACK + 0xc0, pt_regs, 64);
 	span_put(KERNEL_STACK + 0x100, pt_regs + 8, sizeof(pt_regs) - 64);
-	frame_put(USER_STACK, 0, USER_RIP + 1);
+	frame_put(USER_STACK, USER_STACK + 1, USER_RIP + 1);
 	ck_assert(decode());
-	expect_chain(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+	expect_chain(want, G_N_ELEMENTS(want), UNWIND_BAD_FRAME);
 }
 END_TEST
 

@@ -381,7 +381,10 @@ static void user_registers_write(uint64_t at)
 	fake_write(&fake, at + 17 * 8, 0x33);
 }
 
-/* In the function that error_entry ends with (sync_regs), and back in the code that called it. */
+/*
+ * In the function that error_entry ends with (sync_regs), and back in the code that called it. User space has 0 for a
+ * frame pointer and no frames.
+ */
 START_TEST(behind_error_entry_all_registers_are_saved)
 {
 	const uint64_t inside[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x110, TEXT + 0x510,
@@ -393,10 +396,10 @@ START_TEST(behind_error_entry_all_registers_are_saved)
 	regs.rsp = TEXT + 0x2000;
 	fake_write(&fake, 0x2000, TEXT + 0x510);
 	user_registers_write(0x2008);
-	expect(inside, G_N_ELEMENTS(inside), UNWIND_END_OF_STACK);
+	expect(inside, G_N_ELEMENTS(inside), UNWIND_BAD_FRAME);
 	regs.rip = TEXT + 0x510;
 	regs.rsp = TEXT + 0x2008;
-	expect(back, G_N_ELEMENTS(back), UNWIND_END_OF_STACK);
+	expect(back, G_N_ELEMENTS(back), UNWIND_BAD_FRAME);
 	fake.ram[0x512] = 0xc3; /* MOV %rax,%rbx */
 	expect(back, 2, UNWIND_BAD_FRAME);
 	fake.ram[0x512] = 0xc4;
@@ -408,7 +411,7 @@ START_TEST(behind_error_entry_all_registers_are_saved)
 	fake_write(&fake, 0x2010, USER_IP);
 	fake_write(&fake, 0x2018, 0x33);
 	user_registers_write(0x2400);
-	expect(inside, G_N_ELEMENTS(inside), UNWIND_END_OF_STACK);
+	expect(inside, G_N_ELEMENTS(inside), UNWIND_BAD_FRAME);
 }
 END_TEST
 
@@ -503,7 +506,7 @@ START_TEST(through_an_interrupt_out_of_user_space)
 	fake_write(&fake, 0x2008 + 17 * 8, 0x33);
 	fake_write(&fake, 0x3000, 0);
 	fake_write(&fake, 0x3008, USER_IP + 1);
-	expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+	expect(want, G_N_ELEMENTS(want), UNWIND_BAD_FRAME); /* by a frame pointer of 0, in code that has none */
 
 	/* Without user space, the kernel's part is whole. */
 	const struct unwind_config kernel_only = {.orc = orc, .depth = UNWIND_DEPTH_DEFAULT};

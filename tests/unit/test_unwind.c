@@ -63,6 +63,13 @@ static void pt_regs_put(uint64_t at, uint64_t ip, uint64_t cs, uint64_t sp, uint
 	fake_write(&fake, at + 19 * 8, sp);
 }
 
+static void code_put(uint64_t at, const uint8_t *code, size_t n)
+{
+	memcpy(fake.ram + at, code, n);
+}
+
+static const uint8_t makes_frame[] = {0x55, 0x48, 0x89, 0xe5};
+
 START_TEST(through_an_interrupt_and_into_user_space)
 {
 	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x100, KERNEL + 0x200,
@@ -76,15 +83,11 @@ START_TEST(through_an_interrupt_and_into_user_space)
 	frame_put(0x2300, (KERNEL + 0x2400) | 1, KERNEL + 0x600);
 	pt_regs_put(0x2400, USER + 0x10, 0x33, USER + 0x3000, USER + 0x3000);
 	frame_put(0x3000, 0, USER + 0x20);
+	code_put(0x1c, makes_frame, sizeof(makes_frame));
 	expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
 	expect(&kernel_only, want, 6, UNWIND_END_OF_STACK);
 }
 END_TEST
-
-static void code_put(uint64_t at, const uint8_t *code, size_t n)
-{
-	memcpy(fake.ram + at, code, n);
-}
 
 /* Before the frame is made and after it is given up, the return address is where rsp says. */
 START_TEST(callers_of_a_function_without_its_frame)
@@ -162,7 +165,6 @@ static void expect_caller(bool found)
 /* memcpy of the kernel, leaf functions of GCC, and what comes before a frame that is made late. */
 START_TEST(callers_of_code_that_makes_no_frame)
 {
-	static const uint8_t makes_one[] = {0x55, 0x48, 0x89, 0xe5};
 	static const uint64_t inside[] = {0, 1, 0x100, 1023};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(inside); i++) {
@@ -170,10 +172,10 @@ START_TEST(callers_of_code_that_makes_no_frame)
 		expect_caller(true);
 	}
 	leaf_put(leaf_call, 0x10);
-	code_put(LEAF + 0x11, makes_one, sizeof(makes_one));
+	code_put(LEAF + 0x11, makes_frame, sizeof(makes_frame));
 	expect_caller(true);
 	leaf_put(leaf_call, 0x20);
-	code_put(LEAF + 0x10, makes_one, sizeof(makes_one));
+	code_put(LEAF + 0x10, makes_frame, sizeof(makes_frame));
 	expect_caller(false);
 }
 END_TEST
@@ -229,8 +231,50 @@ START_TEST(user_sample_starts_in_user_space)
 	regs.cpl = 3;
 	regs.rbp = USER + 0x3000;
 	frame_put(0x3000, 0, USER + 0x20);
+	code_put(0x1c, makes_frame, sizeof(makes_frame));
 	expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
 	expect(&kernel_only, want, 2, UNWIND_END_OF_STACK);
+}
+END_TEST
+
+/* A frame pointer, or the return address above it, is 0: whether that is the end, the function there tells. */
+START_TEST(a_frame_pointer_of_0)
+{
+	static const struct {
+		unsigned before; /* bytes to the code from RIP, or the return address, back; -4: 4 behind it */
+		uint8_t code[4];
+		enum unwind_end interrupted, called;
+	} cases[] = {
+		{0x100, {0x90, 0x90, 0x90, 0x90}, UNWIND_BAD_FRAME, UNWIND_BAD_FRAME},
+		{0x100, {0x55, 0x48, 0x89, 0xe5}, UNWIND_END_OF_STACK, UNWIND_END_OF_STACK},
+		{(unsigned)-4, {0x55, 0x48, 0x89, 0xe5}, UNWIND_END_OF_STACK, UNWIND_END_OF_STACK},
+		{0x401, {0x55, 0x48, 0x89, 0xe5}, UNWIND_BAD_FRAME, UNWIND_BAD_FRAME},
+		/* _start, clone: XOR %EBP,%EBP. Elsewhere that makes 0 of a register like any other. */
+		{0x20, {0xf3, 0x31, 0xed, 0x90}, UNWIND_BAD_FRAME, UNWIND_END_OF_STACK},
+		{0x48, {0xf3, 0x31, 0xed, 0x90}, UNWIND_BAD_FRAME, UNWIND_BAD_FRAME},
+		/* The dynamic linker's: MOV %RSP,%RDI and CALL. */
+		{8, {0x48, 0x89, 0xe7, 0xe8}, UNWIND_BAD_FRAME, UNWIND_END_OF_STACK},
+		{9, {0x48, 0x89, 0xe7, 0xe8}, UNWIND_BAD_FRAME, UNWIND_BAD_FRAME},
+	};
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_USER, USER + 0x1800, USER + 0x800};
+
+	regs.cpl = 3;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		memset(fake.ram + 0x400, 0, 0x1800);
+		code_put(0x800 - cases[i].before, cases[i].code, sizeof(cases[i].code));
+		code_put(0x1800 - cases[i].before, cases[i].code, sizeof(cases[i].code));
+		regs.rip = USER + 0x1800;
+		regs.rbp = 0;
+		expect(&with_user, want, 2, cases[i].interrupted);
+		regs.rbp = USER + 0x3000;
+		frame_put(0x3000, USER + 0x3040, 0);
+		expect(&with_user, want, 2, cases[i].interrupted);
+		frame_put(0x3000, 0, USER + 0x800);
+		expect(&with_user, want, 3, cases[i].called);
+		frame_put(0x3000, USER + 0x3040, USER + 0x800);
+		frame_put(0x3040, 0, 0);
+		expect(&with_user, want, 3, cases[i].called);
+	}
 }
 END_TEST
 
@@ -311,6 +355,7 @@ int main(void)
 	tcase_add_test(tcase, no_caller_is_invented);
 	tcase_add_test(tcase, kernel_thread_ends_at_its_empty_pt_regs);
 	tcase_add_test(tcase, user_sample_starts_in_user_space);
+	tcase_add_test(tcase, a_frame_pointer_of_0);
 	tcase_add_test(tcase, a_word_that_is_no_address_is_no_caller);
 	tcase_add_test(tcase, hostile_frames_end_the_chain);
 	tcase_add_test(tcase, two_frames_that_call_each_other_end_at_the_depth);

@@ -145,9 +145,9 @@ END_TEST
 /* A call that does not return is the last instruction of its function. */
 START_TEST(a_return_address_belongs_to_the_call_before_it)
 {
-	PUT(AT(0x200), 0);
+	PUT(AT(0x200), AT(0x610));
 	regs.rip = AT(0x110);
-	EXPECT(UNWIND_END_OF_STACK, AT(0x110), AT(0x200));
+	EXPECT(UNWIND_END_OF_STACK, AT(0x110), AT(0x200), AT(0x610));
 }
 END_TEST
 
@@ -248,7 +248,7 @@ START_TEST(chains_of_bad_stacks_end)
 	EXPECT(UNWIND_UNREADABLE, AT(0x310));
 	regs.rip = AT(0x110);
 	PUT(0);
-	EXPECT(UNWIND_END_OF_STACK, AT(0x110));
+	EXPECT(UNWIND_BAD_FRAME, AT(0x110));
 }
 END_TEST
 

@@ -148,8 +148,9 @@ static enum step step_by_cells(const struct cfi_cell *cells, struct page_walk *m
 	if (!(caller.known & BIT(CFI_RETURN)) || !(caller.known & BIT(CFI_SP)) ||
 	    (!signal && (caller.sp < frame->sp || (caller.sp == frame->sp && !frame->exact))))
 		return step_done(end, UNWIND_BAD_FRAME);
+	/* The first function of a thread has no return address; where one is 0, the table or the stack is wrong. */
 	if (caller.ip == 0)
-		return step_done(end, UNWIND_END_OF_STACK);
+		return step_done(end, UNWIND_BAD_FRAME);
 	caller.ip = frame_unsigned(frame, caller.ip);
 	frame_become(frame, &caller, cells, signal);
 	return STEP_MORE;

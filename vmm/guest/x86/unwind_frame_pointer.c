@@ -12,6 +12,10 @@
 #define ENCODED_PT_REGS 1u
 /* Code from the start of a function to the interrupted instruction; the copy functions of the kernel have 600 bytes. */
 #define CODE_BYTES 1024u
+#define BEGIN_BYTES 8u  /* of a function that makes a frame */
+#define START_BYTES 64u /* of one that threads begin in, up to its call */
+#define CALL_BYTES 5u
+#define PAGE_BYTES 4096u
 
 static const uint8_t prologue[] = {0x55, 0x48, 0x89, 0xe5}; /* push %rbp; mov %rsp,%rbp */
 
@@ -48,7 +52,7 @@ static bool has_no_frame(struct page_walk *memory, const struct frame *frame, ui
 /* The start of the function that a CALL rel32 just before `after` calls; false when there is no such call. */
 static bool call_target(struct page_walk *memory, uint64_t after, uint64_t *target)
 {
-	uint8_t call[5];
+	uint8_t call[CALL_BYTES];
 	int32_t offset;
 
 	if (!page_walk_read(memory, (gva_t){after - sizeof(call)}, call, sizeof(call)) || call[0] != 0xe8)
@@ -91,6 +95,41 @@ static bool step_without_frame(struct page_walk *memory, struct frame *frame)
 	return true;
 }
 
+/*
+ * XOR %EBP,%EBP, with or without REX, a little before its call: _start and clone do that (x86-64 psABI, 3.4.1). Before
+ * them, the kernel does: the dynamic linker begins with MOV %RSP,%RDI and a call.
+ */
+static bool has_cleared(const uint8_t *code, size_t n)
+{
+	static const uint8_t clear[] = {0x31, 0xed}, first[] = {0x48, 0x89, 0xe7, 0xe8};
+	const size_t near = MIN(n, START_BYTES);
+
+	return memmem(code + n - near, near, clear, sizeof(clear)) ||
+	       (n >= CALL_BYTES + 3 && memcmp(code + n - CALL_BYTES - 3, first, sizeof(first)) == 0);
+}
+
+/*
+ * Whether a frame pointer of 0 says that a function in user space has no caller. Most programs have no frame pointers,
+ * and 0 is a number like any other: the function itself makes a frame, or it is one that threads begin in.
+ */
+static bool is_first(struct page_walk *memory, const struct frame *frame)
+{
+	uint8_t code[CODE_BYTES + BEGIN_BYTES];
+	size_t n = CODE_BYTES;
+
+	if (!page_walk_read_code(memory, (gva_t){frame->ip - n}, code, n + BEGIN_BYTES)) {
+		n = frame->ip % PAGE_BYTES < n ? frame->ip % PAGE_BYTES : n;
+		if (!page_walk_read_code(memory, (gva_t){frame->ip - n}, code, n + BEGIN_BYTES))
+			return false;
+	}
+	return memmem(code, n + BEGIN_BYTES, prologue, sizeof(prologue)) || (!frame->exact && has_cleared(code, n));
+}
+
+static enum step step_end(struct page_walk *memory, const struct frame *frame, enum unwind_end *end)
+{
+	return step_done(end, !frame->user || is_first(memory, frame) ? UNWIND_END_OF_STACK : UNWIND_BAD_FRAME);
+}
+
 enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *frame, enum unwind_end *end)
 {
 	struct {
@@ -100,7 +139,7 @@ enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *fram
 	if (step_without_frame(memory, frame))
 		return STEP_MORE;
 	if (frame->bp == 0)
-		return step_done(end, UNWIND_END_OF_STACK);
+		return step_end(memory, frame, end);
 	if (!frame->user && frame->bp % sizeof(uint64_t) == ENCODED_PT_REGS)
 		return step_pt_regs(memory, frame, end);
 	if (frame->bp % sizeof(uint64_t) != 0)
@@ -108,7 +147,7 @@ enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *fram
 	if (!page_walk_read(memory, (gva_t){frame->bp}, &saved, sizeof(saved)))
 		return step_done(end, UNWIND_UNREADABLE);
 	if (saved.ip == 0)
-		return step_done(end, UNWIND_END_OF_STACK);
+		return step_end(memory, frame, end);
 	/*
 	 * The frame of a caller is further up, except where the kernel changes stacks; user space does not change them.
 	 */
