@@ -15,7 +15,7 @@
 #include "guest/elf_note.h"
 #include "guest/module_symbols.h"
 #include "guest/task.h"
-#include "guest/unwind.h"
+#include "guest/unwind_search.h"
 #include "guest/x86/page_tables_x86.h"
 
 #define READS_MAX 200000u /* VMAS_MAX mappings, five fields and five levels of page tables each, and their names */
@@ -109,6 +109,26 @@ static void cgroups_read(uint64_t address, uint64_t node, struct page_walk *walk
 	}
 }
 
+/* The stack pointer of a program with functions of 256 bytes that may be called from anywhere. */
+static void user_search(const struct fuzz_bytes *input, struct page_walk *walk)
+{
+	static const struct cfi_row rows[] = {{0, 0}, {0xf0, CFI_NONE}, {0x100, 0}, {0x1f0, CFI_NONE}, {0x200, 2}};
+	static const struct cfi_cell cells[] = {{CFI_CFA, CFI_VALUE, CFI_SP, 2, 8, 0},
+	                                        {CFI_RETURN, CFI_MEMORY, CFI_CFA, 0, -8, 0},
+	                                        {CFI_CFA, CFI_VALUE, CFI_SP, 2, 8, 0},
+	                                        {CFI_RETURN, CFI_UNDEFINED, 0, 0, 0, 0}};
+	static const struct cfi_table table = {.rows = rows, .cells = cells, .n_rows = 5, .n_cells = 4};
+	const uint64_t start = input->rip & ~UINT64_C(0xfff);
+	const struct user_code code = {.n = 1, .ranges = {{start, start + 0x1000, 0, &table}}};
+	const struct unwind_config config = {.user = true, .depth = UNWIND_DEPTH_MAX, .code = &code};
+	const struct unwind_stacks stacks = {.user = input->rsp};
+	struct guest_regs regs = {.rip = input->rip, .rbp = input->rbp, .cpl = 3, .all = true, .valid = true};
+
+	if (start <= UINT64_MAX - 0x1000 && unwind_search_user(&config, &stacks, walk, &regs) != UNWIND_SEARCH_FOUND &&
+	    regs.rsp != 0)
+		abort();
+}
+
 /* The same bytes as page tables, stack and code of arm64. */
 static void arm64_unwind(const struct fuzz_bytes *input)
 {
@@ -170,5 +190,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	modules_read(input.mm, &walk);
 	pages_read(input.file, input.area, &walk);
 	arm64_unwind(&input);
+	user_search(&input, &walk);
 	return 0;
 }

@@ -403,7 +403,7 @@ START_TEST(addresses_of_the_kernel_in_registers)
 }
 END_TEST
 
-START_TEST(user_space_needs_no_search)
+START_TEST(user_space_without_its_stack)
 {
 	struct unwind_stacks stacks;
 
@@ -415,6 +415,37 @@ START_TEST(user_space_needs_no_search)
 	bpf_sample_by_memory(&record, &sample, &stacks);
 	ck_assert_ptr_null(sample.stacks);
 	ck_assert_uint_eq(sample.area, KERNEL_STACK + 0x20000);
+}
+END_TEST
+
+/* VMX: user space's stack pointer is searched for near where it was when the kernel was entered last. */
+START_TEST(user_code_without_its_stack_pointer)
+{
+	struct unwind_stacks stacks;
+
+	record.ip = USER_RIP;
+	record.misc = PERF_RECORD_MISC_GUEST_USER;
+	raw.sample.flags = GUEST_SAMPLE_IN_KVM | GUEST_SAMPLE_USER_STACK;
+	raw.sample.regs[GUEST_SAMPLE_RBX] = 7;
+	raw.sample.user_sp = USER_STACK;
+	ck_assert(decode());
+	bpf_sample_by_memory(&record, &sample, &stacks);
+	ck_assert_ptr_eq(sample.stacks, &stacks);
+	ck_assert_uint_eq(stacks.user, USER_STACK);
+	ck_assert_uint_eq(stacks.task, 0);
+	ck_assert(sample.regs.all);
+	ck_assert_uint_eq(sample.regs.rbx, 7);
+	ck_assert_uint_eq(sample.regs.rsp, 0);
+	/* Without a copy of its stack, there is nothing to search in. */
+	raw.sample.flags = GUEST_SAMPLE_IN_KVM;
+	ck_assert(decode());
+	bpf_sample_by_memory(&record, &sample, &stacks);
+	ck_assert_ptr_null(sample.stacks);
+	raw.sample.flags = GUEST_SAMPLE_IN_KVM | GUEST_SAMPLE_USER_STACK;
+	raw.sample.user_sp = 0;
+	ck_assert(decode());
+	bpf_sample_by_memory(&record, &sample, &stacks);
+	ck_assert_ptr_null(sample.stacks);
 }
 END_TEST
 
@@ -430,7 +461,7 @@ int main(void)
 	tcase_add_test(tc, registers_that_kvm_has_not_read);
 	tcase_add_test(tc, registers_from_memory);
 	tcase_add_test(tc, addresses_of_the_kernel_in_registers);
-	tcase_add_test(tc, user_space_needs_no_search);
+	tcase_add_test(tc, user_space_without_its_stack);
 	tcase_add_test(tc, emulated_kernel_code);
 	tcase_add_test(tc, work_of_the_host);
 	tcase_add_test(tc, the_mode_is_the_vmcbs);
@@ -438,6 +469,7 @@ int main(void)
 	tcase_add_test(tc, a_guest_of_the_guests);
 	tcase_add_test(tc, records_that_are_not_the_programs);
 	tcase_add_test(tc, a_snapshot_has_what_it_has);
+	tcase_add_test(tc, user_code_without_its_stack_pointer);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

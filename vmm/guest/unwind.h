@@ -17,6 +17,7 @@
 #include "guest/python.h"
 #include "guest/snapshot.h"
 #include "guest/user_code.h"
+#include "guest/user_text.h"
 
 #define UNWIND_DEPTH_MAX VPROF_CALL_DEPTH_MAX
 #define UNWIND_DEPTH_DEFAULT 64u
@@ -30,6 +31,7 @@ struct unwind_config {
 	const struct call_sites *sites; /* with ORC: to find stack pointers (unwind_search.h); NULL */
 	bool user;                      /* go on into user space */
 	const struct user_code *code;   /* of the process that runs; NULL: user space by frame pointers only */
+	struct user_text *text;         /* to find its stack pointer (unwind_search.h); NULL: its code is read anew */
 	unsigned depth;                 /* 1..UNWIND_DEPTH_MAX */
 	uint32_t entry_record;          /* arm64: of struct kernel_layout */
 	/* Takes each Python frame that goes into a chain, between the native ones; NULL: none does */

@@ -24,6 +24,8 @@ struct unwind_stacks {
 	uint64_t interrupt; /* of the vCPU's interrupts; 0: not in use now */
 	uint64_t entry;     /* of the vCPU's entries from user space, as long as the task's is not used yet */
 	bool in_kernel;     /* no user space, or the kernel's addresses in registers: an entry is from there */
+	/* In user mode, instead of these: its stack pointer when it last entered the kernel. */
+	uint64_t user;
 };
 
 enum unwind_search_result {
@@ -42,5 +44,17 @@ enum unwind_search_result {
  */
 enum unwind_search_result unwind_search(const struct unwind_config *config, const struct unwind_stacks *stacks,
                                         struct page_walk *memory, struct guest_regs *regs);
+
+/*
+ * The same in user space, by the tables of `config->code`, near stacks->user: what calls a function is read in the
+ * code. Not found are functions that run several times in the chain, and those that were called by a register, or by
+ * way of a jump: then, the chains with calls that are certain are several or none. Up to UNWIND_SEARCH_USER_BELOW
+ * before the page with stacks->user, and UNWIND_SEARCH_USER_BYTES in all, are searched.
+ */
+#define UNWIND_SEARCH_USER_BELOW 8192u
+#define UNWIND_SEARCH_USER_BYTES 28672u
+#define UNWIND_SEARCH_CODE_BYTES_MAX (UINT64_C(256) << 10) /* looked through for jumps */
+enum unwind_search_result unwind_search_user(const struct unwind_config *config, const struct unwind_stacks *stacks,
+                                             struct page_walk *memory, struct guest_regs *regs);
 
 #endif

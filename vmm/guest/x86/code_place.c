@@ -6,7 +6,6 @@
 #include "lib/code/x86/instruction.h"
 
 #define CALL_BYTES 5u                             /* CALL rel32 */
-#define CALL_BYTES_MAX 7u                         /* by a pointer in a table: opcode, ModRM, SIB, disp32 */
 #define MODULE_FUNCTION_BYTES (UINT64_C(8) << 10) /* most functions are shorter */
 
 static const struct module_range *module_find(const struct unwind_config *config, uint64_t address)
@@ -24,9 +23,7 @@ bool code_place_find(const struct unwind_config *config, uint64_t address, struc
 	return function != CALL_SITES_NO_FUNCTION || place->module;
 }
 
-/* ---- calls of modules ---- */
-
-enum module_call { CALL_NONE, CALL_DIRECT, CALL_INDIRECT };
+/* ---- calls, by their code ---- */
 
 /* Of `n` bytes, all of them. */
 static bool is_indirect_call(const uint8_t *code, size_t n)
@@ -36,24 +33,31 @@ static bool is_indirect_call(const uint8_t *code, size_t n)
 	return instruction_length(code, n) == n && at + 1 < n && code[at] == 0xff && (code[at + 1] >> 3 & 7) == 2;
 }
 
-/* What the instruction before the address in the code of a module calls; *target: of a direct call. */
-static enum module_call module_call_read(struct page_walk *memory, uint64_t return_address, uint64_t *target)
+enum code_call code_call_of(const uint8_t code[CODE_CALL_BYTES_MAX], uint64_t return_address, uint64_t *target)
 {
-	uint8_t code[CALL_BYTES_MAX];
 	int32_t distance;
 
-	if (!page_walk_read_code(memory, (gva_t){return_address - sizeof(code)}, code, sizeof(code)))
-		return CALL_NONE;
-	memcpy(&distance, code + sizeof(code) - sizeof(distance), sizeof(distance));
+	memcpy(&distance, code + CODE_CALL_BYTES_MAX - sizeof(distance), sizeof(distance));
 	*target = return_address + (uint64_t)(int64_t)distance;
-	if (code[sizeof(code) - CALL_BYTES] == 0xe8)
-		return CALL_DIRECT;
-	for (size_t n = 2; n <= sizeof(code); n++)
-		if (is_indirect_call(code + sizeof(code) - n, n))
-			return CALL_INDIRECT;
-	return CALL_NONE;
+	if (code[CODE_CALL_BYTES_MAX - CALL_BYTES] == 0xe8)
+		return CODE_CALL_DIRECT;
+	for (size_t n = 2; n <= CODE_CALL_BYTES_MAX; n++)
+		if (is_indirect_call(code + CODE_CALL_BYTES_MAX - n, n))
+			return CODE_CALL_INDIRECT;
+	return CODE_CALL_NONE;
 }
 
+/* ---- calls of modules ---- */
+
+/* By the code of a module. */
+static enum code_call module_call_read(struct page_walk *memory, uint64_t return_address, uint64_t *target)
+{
+	uint8_t code[CODE_CALL_BYTES_MAX];
+
+	return page_walk_read_code(memory, (gva_t){return_address - sizeof(code)}, code, sizeof(code))
+	               ? code_call_of(code, return_address, target)
+	               : CODE_CALL_NONE;
+}
 /*
  * Where a function of a module begins is not known: a call of what is at or shortly before the callee is one of it, and
  * any other function may jump on, in its module or to where an address of the kernel is in use.
@@ -76,13 +80,13 @@ static enum call_link link_from_module(const struct unwind_config *config, struc
 	uint64_t target = 0;
 
 	switch (module_call_read(memory, return_address, &target)) {
-	case CALL_DIRECT:
+	case CODE_CALL_DIRECT:
 		if (call_sites_function(config->sites, target) != CALL_SITES_NO_FUNCTION)
 			return call_sites_link_of(config->sites, target, &callee->callee);
 		if (!module_find(config, target))
 			return CALL_LINK_NONE;
 		return link_in_module(config, callee, target);
-	case CALL_INDIRECT:
+	case CODE_CALL_INDIRECT:
 		return callee->module ? CALL_LINK_INDIRECT
 		                      : call_sites_link_indirect(config->sites, callee->callee.function);
 	default:
@@ -109,5 +113,5 @@ bool code_place_calls(const struct unwind_config *config, struct page_walk *memo
 		return call_sites_returns_into(config->sites, address, place->callee.function);
 	return module_find(config, address - 1) == place->module &&
 	       address - place->address + MODULE_FUNCTION_BYTES < 2 * MODULE_FUNCTION_BYTES &&
-	       module_call_read(memory, address, &target) != CALL_NONE;
+	       module_call_read(memory, address, &target) != CODE_CALL_NONE;
 }

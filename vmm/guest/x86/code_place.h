@@ -30,4 +30,10 @@ enum call_link code_place_link(const struct unwind_config *config, struct page_w
 bool code_place_calls(const struct unwind_config *config, struct page_walk *memory, uint64_t address,
                       const struct code_place *place);
 
+#define CODE_CALL_BYTES_MAX 7u /* by a pointer in a table: opcode, ModRM, SIB, disp32 */
+enum code_call { CODE_CALL_NONE, CODE_CALL_DIRECT, CODE_CALL_INDIRECT };
+
+/* What is called by the instruction before an address, of the bytes there; *target: of a direct call. */
+enum code_call code_call_of(const uint8_t code[CODE_CALL_BYTES_MAX], uint64_t return_address, uint64_t *target);
+
 #endif

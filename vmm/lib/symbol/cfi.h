@@ -133,4 +133,11 @@ bool cfi_table_open(const void *block, size_t bytes, struct cfi_table *table);
  */
 const struct cfi_cell *cfi_table_find(const struct cfi_table *table, uint64_t offset, uint32_t *why);
 
+/*
+ * Whether all code between two offsets has information: as a rule that of one function, since compilers leave gaps
+ * between functions. At most CFI_COVERS_ROWS_MAX rows are looked at, and then it does not count as that.
+ */
+#define CFI_COVERS_ROWS_MAX 4096u
+bool cfi_table_covers(const struct cfi_table *table, uint64_t from, uint64_t to);
+
 #endif

@@ -91,3 +91,14 @@ const struct cfi_cell *cfi_table_find(const struct cfi_table *table, uint64_t of
 	*why = !row ? CFI_NONE : row->cells;
 	return *why == CFI_NONE || *why == CFI_UNKNOWN ? NULL : &table->cells[row->cells];
 }
+
+bool cfi_table_covers(const struct cfi_table *table, uint64_t from, uint64_t to)
+{
+	const struct cfi_row *row = from <= to ? row_find(table, from) : NULL;
+	const struct cfi_row *end = table->rows + table->n_rows;
+
+	for (unsigned i = 0; row && row < end && row->offset <= to; i++, row++)
+		if (row->cells == CFI_NONE || i == CFI_COVERS_ROWS_MAX)
+			return false;
+	return row != NULL;
+}
