@@ -299,7 +299,7 @@ static void line_counts(const struct head *head, const char *title, const char *
 /* What became of searches for the stack pointer, on hosts that do not give it. */
 static void line_stacks(const struct head *head)
 {
-	static const struct count results[] = {
+	static const struct count kernels[] = {
 		{"stack-found", "found"},
 		{"stack-none", "without a chain"},
 		{"stack-ambiguous", "ambiguous"},
@@ -307,8 +307,15 @@ static void line_stacks(const struct head *head)
 		{"stack-no-table", "in code whose calls are not known"},
 		{"stack-work", "given up"},
 	};
+	static const struct count users[] = {
+		{"user-stack-found", "found"},         {"user-stack-none", "without a certain call"},
+		{"user-stack-ambiguous", "ambiguous"}, {"user-stack-no-table", "in code without unwind entry"},
+		{"user-stack-work", "given up"},
+	};
 
-	line_counts(head, "stacks", "searched in memory: ", statistics_total(head), results, G_N_ELEMENTS(results));
+	line_counts(head, "stacks", "searched in memory: ", statistics_total(head), kernels, G_N_ELEMENTS(kernels));
+	line_counts(head, "stacks", "of user space, searched in memory: ", statistics_total(head), users,
+	            G_N_ELEMENTS(users));
 }
 
 /* What is not in the unwind tables of programs and libraries. */

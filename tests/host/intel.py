@@ -3,6 +3,7 @@
 """A stock host with an Intel processor (kvm_intel with EPT, in Bochs): doctor, the demonstration guest, exits, and Linux under our
 VMM. It boots once and does everything in turn, because the boot takes most of the time."""
 import base64
+import bisect
 import collections
 import gzip
 import json
@@ -185,6 +186,24 @@ class Intel(harness.ProgramTest):
         self.assertLess(samples[True, False], 0.02 * samples[True, True])
         self.assertLess(samples[False, True], 0.02 * samples[True, True])
 
+    def check_user_chains(self, pairs):
+        """Where the program computes, the stack pointer is found, and its unwind table leads from there to its _start."""
+        symbols = sorted((int(line.split()[0], 16), line.split()[2]) for line in self.run_program("nm", BIN / "user_spin_static")[0].splitlines()
+                         if line.split()[1] in "tT")
+        start = next(address for address, name in symbols if name == "spin_in_user_mode")
+        chains = collections.Counter()
+        for _, found in pairs:
+            if found.mode != paired_samples.USER or found.tid != 1:
+                continue
+            base = (found.ip - start) // PAGE * PAGE
+            names = [symbols[bisect.bisect(symbols, (word - base, "~")) - 1][1] for word in found.user[1:]]
+            chains[found.end == paired_samples.WHOLE, *names] += 1
+        print(f"attach, chains of the program (whole, functions): {dict(chains)}", flush=True)
+        whole = sum(number for chain, number in chains.items()
+                    if chain[:2] == (True, "spin_in_user_mode") and "main" in chain and chain[-1] == "_start")
+        self.assertGreater(whole, ATTACH_MIN)
+        self.assertEqual([chain for chain in chains if chain[0] and "main" not in chain], [])
+
     def check_chains(self, pairs):
         """The kernel keeps frame pointers beside its unwind tables."""
         known = paired_samples.known_chains(pairs)
@@ -211,6 +230,7 @@ class Intel(harness.ProgramTest):
         pairs = paired_samples.pairs(recording.read_bytes())
         self.check_tasks(pairs)
         self.check_chains(pairs)
+        self.check_user_chains(pairs)
 
     def check_waits(self, text, recorded):
         """By memory alone: the program waits for the only processor, which the others have at times, and kernel threads for work."""

@@ -42,6 +42,18 @@ def verdict(truth, found):
     return "right" if truth.kernel == found.kernel else "wrong"
 
 
+def known_user_chains(both):
+    """Those in user mode whose first sample leads to the first function of a thread."""
+    return [(truth, found) for truth, found in both if truth.mode == USER and truth.end == WHOLE]
+
+
+def user_verdict(truth, found):
+    """What is refused is walked by frame pointers, and does not count as whole."""
+    if found.end != WHOLE:
+        return "refused"
+    return "right" if truth.user == found.user else "wrong"
+
+
 def told(verdicts):
     total = sum(verdicts.values())
     return ", ".join(f"{verdicts[name] / total:.2%} {name}" for name in ("right", "refused", "wrong"))

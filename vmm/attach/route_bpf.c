@@ -66,7 +66,8 @@ static void take(void *data, unsigned vcpu, unsigned event G_GNUC_UNUSED, const 
 	if (route->withholds)
 		take_as_known(route, &sample);
 	if (route->by_memory && sample.in_guest)
-		bpf_sample_by_memory(record, &sample, unwind && unwind->orc ? &stacks : NULL);
+		bpf_sample_by_memory(record, &sample,
+		                     unwind && (unwind->orc || guest_regs_user(&sample.regs)) ? &stacks : NULL);
 	route->config.take(route->config.data, &sample);
 }
 

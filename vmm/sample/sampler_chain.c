@@ -67,29 +67,50 @@ static unsigned chain_fill_one(uint16_t misc, uint64_t ip, uint64_t chain[2])
 	return 2;
 }
 
-/* Whether the stack pointer is known, or found where the route's sample has stacks instead. */
-static bool has_stack_pointer(struct sampling *sampling, const struct counter_sample *taken)
+/* What becomes of searches is counted for each mode. */
+static void search_count(struct sampler *sampler, bool user, enum unwind_search_result result)
 {
-	struct sampler *sampler = sampling->sampler;
-	_Atomic uint64_t *const statistics[UNWIND_SEARCH_RESULTS] = {
-		[UNWIND_SEARCH_FOUND] = &sampler->statistics.stack_found,
-		[UNWIND_SEARCH_NONE] = &sampler->statistics.stack_none,
-		[UNWIND_SEARCH_AMBIGUOUS] = &sampler->statistics.stack_ambiguous,
-		[UNWIND_SEARCH_SWITCHING] = &sampler->statistics.stack_switching,
-		[UNWIND_SEARCH_NO_TABLE] = &sampler->statistics.stack_no_table,
-		[UNWIND_SEARCH_WORK] = &sampler->statistics.stack_work,
+	struct sampler_statistics *counts = &sampler->statistics;
+	_Atomic uint64_t *const statistics[][UNWIND_SEARCH_RESULTS] = {
+		{
+			[UNWIND_SEARCH_FOUND] = &counts->stack_found,
+			[UNWIND_SEARCH_NONE] = &counts->stack_none,
+			[UNWIND_SEARCH_AMBIGUOUS] = &counts->stack_ambiguous,
+			[UNWIND_SEARCH_SWITCHING] = &counts->stack_switching,
+			[UNWIND_SEARCH_NO_TABLE] = &counts->stack_no_table,
+			[UNWIND_SEARCH_WORK] = &counts->stack_work,
+		},
+		{
+			[UNWIND_SEARCH_FOUND] = &counts->user_stack_found,
+			[UNWIND_SEARCH_NONE] = &counts->user_stack_none,
+			[UNWIND_SEARCH_AMBIGUOUS] = &counts->user_stack_ambiguous,
+			[UNWIND_SEARCH_SWITCHING] = &counts->user_stack_none, /* there is no such code */
+			[UNWIND_SEARCH_NO_TABLE] = &counts->user_stack_no_table,
+			[UNWIND_SEARCH_WORK] = &counts->user_stack_work,
+		},
 	};
+
+	statistic_add(statistics[user][result], 1);
+}
+
+/* Finds the stack pointer where the route's sample has stacks instead of one. */
+static enum unwind_search_result stack_find(struct sampling *sampling, const struct unwind_config *config,
+                                            const struct counter_sample *taken)
+{
+	const bool user = guest_regs_user(&sampling->regs);
 	enum unwind_search_result result = UNWIND_SEARCH_NO_TABLE;
 	struct page_walk memory;
 
 	if (!taken || !taken->stacks)
-		return true;
-	page_walk_init_regs(&memory, sampler->guest, &sampling->regs);
+		return UNWIND_SEARCH_FOUND;
+	page_walk_init_regs(&memory, sampling->sampler->guest, &sampling->regs);
 	memory.snapshot = taken->snapshot;
-	if (sampling->unwind.sites)
-		result = unwind_search(&sampling->unwind, taken->stacks, &memory, &sampling->regs);
-	statistic_add(statistics[result], 1);
-	return result == UNWIND_SEARCH_FOUND;
+	if (user && config->code)
+		result = unwind_search_user(config, taken->stacks, &memory, &sampling->regs);
+	else if (!user && config->sites)
+		result = unwind_search(config, taken->stacks, &memory, &sampling->regs);
+	search_count(sampling->sampler, user, result);
+	return result;
 }
 
 /* What a Python frame needs to get its name into the ring. */
@@ -154,11 +175,21 @@ static unsigned chain_fill_guest(struct sampling *sampling, const struct record_
 	/* A snapshot may have no more than the frames that frame pointers lead to. */
 	if (taken && taken->snapshot && !taken->user_stack)
 		config.code = NULL;
-	if (has_stack_pointer(sampling, taken))
-		return unwind(&config, sampling->sampler->guest, &sampling->regs, taken ? taken->snapshot : NULL, chain,
-		              end);
-	*end = UNWIND_NO_STACK;
-	return chain_fill_one(PERF_RECORD_MISC_KERNEL, guest_regs_ip(&sampling->regs), chain);
+	const enum unwind_search_result stack = stack_find(sampling, &config, taken);
+
+	if (stack != UNWIND_SEARCH_FOUND && !guest_regs_user(&sampling->regs)) {
+		*end = UNWIND_NO_STACK;
+		return chain_fill_one(PERF_RECORD_MISC_KERNEL, guest_regs_ip(&sampling->regs), chain);
+	}
+	/* User space may have frame pointers; where it has unwind tables, not all of its functions have. */
+	if (stack != UNWIND_SEARCH_FOUND)
+		config.code = NULL;
+	const unsigned n =
+		unwind(&config, sampling->sampler->guest, &sampling->regs, taken ? taken->snapshot : NULL, chain, end);
+
+	if (stack != UNWIND_SEARCH_FOUND && stack != UNWIND_SEARCH_NO_TABLE && *end == UNWIND_END_OF_STACK)
+		*end = UNWIND_NO_STACK;
+	return n;
 }
 
 void sampler_chain_fill(struct sampling *sampling, struct record_sample *sample, uint64_t chain[SAMPLER_CHAIN_MAX])

@@ -24,6 +24,7 @@ void session_kernel_deinit(struct session_kernel *kernel)
 	g_ptr_array_unref(kernel->old_orcs);
 	g_ptr_array_unref(kernel->old_sites);
 	call_sites_free(kernel->sites);
+	user_text_free(kernel->text);
 	orc_free(kernel->orc);
 	g_free(kernel->orc_why);
 	kernel_layout_free(kernel->layout);
@@ -65,10 +66,15 @@ static void sites_prepare(struct session_kernel *kernel, const struct counter_ro
 	image_free(running);
 }
 
-/* Whether samples by this route may have no stack pointer for the unwind tables. */
-static bool wants_sites(const struct session_kernel *kernel, const struct counter_route *route)
+/* For samples without a stack pointer, as this route may have them: what it is found by. */
+static void search_prepare(struct session_kernel *kernel, const struct counter_route *route, const struct image *image)
 {
-	return !kernel->sites && kernel->orc && route && route->lacks_stack && route->lacks_stack(kernel->guest);
+	if (!route || !route->lacks_stack || !route->lacks_stack(kernel->guest))
+		return;
+	if (!kernel->text)
+		kernel->text = user_text_new();
+	if (!kernel->sites && kernel->orc)
+		sites_prepare(kernel, route, image);
 }
 
 static bool unwind_prepare(struct session_kernel *kernel, const struct session_config *config,
@@ -81,11 +87,12 @@ static bool unwind_prepare(struct session_kernel *kernel, const struct session_c
 		return true;
 	if (!frame_pointers && !orc_prepare(kernel, image, config->call_graph == SESSION_CALL_GRAPH_ORC, error))
 		return false;
-	if (!frame_pointers && wants_sites(kernel, route))
-		sites_prepare(kernel, route, image);
+	if (!frame_pointers)
+		search_prepare(kernel, route, image);
 	*unwind = (struct unwind_config){
 		.orc = frame_pointers ? NULL : kernel->orc,
 		.sites = frame_pointers ? NULL : kernel->sites,
+		.text = kernel->text,
 		.user = !config->call_kernel_only,
 		.depth = config->call_depth ? config->call_depth : UNWIND_DEPTH_DEFAULT,
 	};

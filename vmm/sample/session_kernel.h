@@ -16,6 +16,7 @@ struct session_kernel {
 	struct guest *guest;
 	struct orc *orc;              /* NULL: not needed yet, or the kernel has none */
 	struct call_sites *sites;     /* the same */
+	struct user_text *text;       /* of its programs, where stack pointers are searched for; NULL */
 	char *orc_why;                /* why it has none; NULL */
 	struct unwind_config unwind;  /* for the last configuration with call chains */
 	struct kernel_layout *layout; /* NULL: not needed yet */

@@ -51,6 +51,11 @@
 	X(stack_switching, "searches in code that changes from one task's stack to another's")                      \
 	X(stack_no_table, "searches in code whose calls are not known: modules, BPF, return thunks")                \
 	X(stack_work, "searches given up after too many steps")                                                     \
+	X(user_stack_found, "the same in user mode, by the unwind tables of programs")                              \
+	X(user_stack_none, "searches in user mode without a chain that begins with a call that is certain")         \
+	X(user_stack_ambiguous, "searches in user mode with several such chains")                                   \
+	X(user_stack_no_table, "searches in user mode in code without an unwind entry")                             \
+	X(user_stack_work, "searches in user mode given up after too many steps")                                   \
 	X(unstepped, "times that the guest ran what this host cannot step, with the event steps: CPL 3 on some")    \
 	X(wall_looks, "looks at the tasks that wait")                                                               \
 	X(wall_broken, "looks that did not see all tasks")                                                          \

@@ -4,7 +4,7 @@
 #include "attach/bpf_sample_priv.h"
 #include "attach/vcpu_rings.h"
 
-_Static_assert(sizeof(struct guest_sample) == 232, "bpf/guest_sample.h: no holes");
+_Static_assert(sizeof(struct guest_sample) == 240, "bpf/guest_sample.h: no holes");
 
 /* From the direct map to where the maps of single pages are (Documentation/arch/x86/x86_64/mm.rst). */
 #define KERNEL_DATA_4_LEVELS UINT64_C(0xffff800000000000)
@@ -103,14 +103,20 @@ void bpf_sample_by_memory(const struct record_sample *record, struct counter_sam
 	sample->area = raw.memory_area;
 	sample->task = raw.task;
 	sample->stacks = NULL;
-	if (!stacks || regs->cpl != 0)
+	if (!stacks || (regs->cpl != 0 && (!sample->user_stack || raw.user_sp == 0)))
 		return;
 	regs->rsp = 0;
+	sample->stacks = stacks;
+	if (regs->cpl != 0) {
+		/* Of the general registers, KVM reads no other from the VMCS. */
+		regs->all = true;
+		*stacks = (struct unwind_stacks){.user = raw.user_sp};
+		return;
+	}
 	*stacks = (struct unwind_stacks){
 		.task = raw.task_stack_end,
 		.interrupt = raw.interrupt_stack_end,
 		.entry = raw.entry_stack_end,
 		.in_kernel = raw.flags & GUEST_SAMPLE_KERNEL_TASK || has_kernel_address(&raw),
 	};
-	sample->stacks = stacks;
 }

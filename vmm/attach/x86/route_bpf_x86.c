@@ -49,6 +49,7 @@ const char *route_bpf_gives(struct guest *guest)
 		             : "no tasks as long as the guest's kernel is not known; call chains: frame pointers";
 	if (lacks)
 		return "tasks, found in memory; kernel chains: frame pointers, or ORC with the stack pointer found by search; "
-		       "user chains: frame pointers; below the kernel, unwind tables, too";
+		       "user chains: frame pointers, or unwind tables with the stack pointer found by search; below the "
+		       "kernel, unwind tables";
 	return "tasks; kernel chains: ORC or frame pointers; user chains: unwind tables or frame pointers";
 }

@@ -252,12 +252,27 @@ static void copy_before(struct scratch *s, __u64 end)
 		copy_in_page(s, end - i * PAGE_BYTES, PAGE_BYTES);
 }
 
+/*
+ * Of user space's stack what is before the stack pointer of its last entry into the kernel: there may be the vCPU's by
+ * now.
+ */
+static void copy_below(struct scratch *s)
+{
+	__u64 end = s->walk.user_sp & ~7ull, page = end & ~(PAGE_BYTES - 1);
+
+	if (end == 0 || (end > page && !copy_in_page(s, page, end - page)))
+		return;
+	for (int i = 1; i <= GUEST_SAMPLE_SEARCHED_PAGES && copy_in_page(s, page - i * PAGE_BYTES, PAGE_BYTES); i++)
+		;
+}
+
 /* Where RIP is not known either, it may be in the kernel or in user space: both parts are copied. */
 static void copy_by_memory(struct scratch *s)
 {
 	struct guest_sample *sample = &s->sample;
-	__u64 bp = sample->regs[GUEST_SAMPLE_RBP];
+	__u64 bp = sample->regs[GUEST_SAMPLE_RBP], end = sample->task_stack_end;
 	bool has_rip = sample->flags & GUEST_SAMPLE_HAS_RIP, user = bp >> KERNEL_HALF == 0;
+	bool has_user = end && !(sample->flags & GUEST_SAMPLE_KERNEL_TASK);
 
 	s->walk = (struct walk){.bp = bp};
 	if (settings.memory == GUEST_SAMPLE_NO_MEMORY || !sample->memory_cr3)
@@ -273,11 +288,15 @@ static void copy_by_memory(struct scratch *s)
 	if (settings.memory == GUEST_SAMPLE_STACK && !user) {
 		if (!walk_pt_regs(s, sample->task_stack_end - PT_REGS_BYTES) || !s->walk.in_user)
 			return;
+	} else if (has_user) {
+		s->walk.user_sp = sample->user_sp = read_word(s, end - PT_REGS_BYTES + PT_REGS_SP);
 	}
 	s->walk.in_user = s->walk.in_user || (has_rip && user);
 	use_tables(s, sample->memory_cr3);
 	copy_frames(s);
 	copy_user_stack(s);
+	if (sample->user_sp && settings.user_stack && settings.user)
+		copy_below(s);
 }
 
 static void copy_memory(struct scratch *s)

@@ -48,6 +48,7 @@ struct guest_sample {
 	unsigned long long memory_cr3, memory_area;
 	unsigned long long task_stack_end, interrupt_stack_end; /* the latter 0: not in use */
 	unsigned long long entry_stack_end;
+	unsigned long long user_sp; /* user space's stack pointer at its last entry into the kernel */
 };
 
 #endif
