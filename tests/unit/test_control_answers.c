@@ -243,7 +243,8 @@ static void read_file(void)
 	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"perf-map\":7,\"build-id\":\"0123\"}}",
 	             "InvalidArgument", "one of build-id");
 	layout->page_tables = (gva_t){KERNEL};
-	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"perf-map\":7}}", "WrongState", "does not say where its files are");
+	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"perf-map\":7}}", "WrongState",
+	             "does not say where its files are");
 	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"jit-dump\":7}}", "WrongState",
 	             "jitdump: its kernel does not say where its files are");
 	layout->has_page_cache = false;

@@ -20,8 +20,8 @@
 
 #define MAPPER_PROCESSES 64u
 /*
- * Attempts to find build-ids in pages that the guest has not read in yet: a program that starts soon does, but on a slow
- * host not for seconds. The wait doubles; all of them take half a minute.
+ * Attempts to find build-ids in pages that the guest has not read in yet: a program that starts soon does, but on a
+ * slow host not for seconds. The wait doubles; all of them take half a minute.
  */
 #define MAPPER_TRIES 40u
 #define MAPPER_TRY_NS UINT64_C(1000000)
