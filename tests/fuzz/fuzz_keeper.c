@@ -22,19 +22,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (keeper_check(&request, of, data[0] & 1, has_target) != 0)
 		return 0;
 	memcpy(&attr, request.attr, sizeof(attr) < sizeof(request.attr) ? sizeof(attr) : sizeof(request.attr));
+	const bool harmless = request.kind == KEEPER_IDENTIFY || request.kind == KEEPER_SETTLE;
+
 	/* What is let through: no trace point, no other thread's, no more of a sample than ours have. */
-	if (request.kind < KEEPER_SOCKET || request.kind > KEEPER_IDENTIFY)
+	if (request.kind < KEEPER_SOCKET || request.kind > KEEPER_SETTLE)
 		abort();
-	if (of == KEEPER_OF_USER && request.kind != KEEPER_SOCKET && request.kind != KEEPER_OWNER &&
-	    request.kind != KEEPER_IDENTIFY)
+	if (of == KEEPER_OF_USER && request.kind != KEEPER_SOCKET && request.kind != KEEPER_OWNER && !harmless)
 		abort();
 	if (of == KEEPER_OF_ATTACH && (request.kind == KEEPER_OWNER || (request.kind == KEEPER_EVENT) != has_target) &&
-	    request.kind != KEEPER_SOCKET && request.kind != KEEPER_IDENTIFY)
+	    request.kind != KEEPER_SOCKET && !harmless)
 		abort();
 	if (request.kind == KEEPER_SOCKET &&
 	    ((data[0] & 1) || strnlen(request.path, sizeof(request.path)) == sizeof(request.path)))
 		abort();
-	if (request.kind != KEEPER_SOCKET && request.kind != KEEPER_IDENTIFY && request.thread <= 0)
+	if (request.kind != KEEPER_SOCKET && !harmless && request.thread <= 0)
 		abort();
 	if (request.kind == KEEPER_EVENT &&
 	    (attr.type > PERF_TYPE_RAW || attr.type == PERF_TYPE_TRACEPOINT || attr.inherit ||

@@ -27,11 +27,16 @@
 
 static char *folder, *path;
 
+static void socket_make(void)
+{
+	ck_assert_int_eq(mknod(path, S_IFSOCK | 0600, 0), 0);
+}
+
 static void setup(void)
 {
 	folder = g_dir_make_tmp("vprof-XXXXXX", NULL);
 	path = g_build_filename(folder, "a.sock", NULL);
-	ck_assert(g_file_set_contents(path, "", 0, NULL));
+	socket_make();
 }
 
 static void teardown(void)
@@ -92,10 +97,35 @@ START_TEST(another_file_stays)
 	g_autofree char *moved = g_strconcat(path, ".old", NULL);
 
 	ck_assert_int_eq(rename(path, moved), 0);
-	ck_assert(g_file_set_contents(path, "", 0, NULL));
+	socket_make();
 	keeper_end();
 	ck_assert(exists());
 	ck_assert_int_eq(unlink(moved), 0);
+}
+END_TEST
+
+/* An engine that has no socket's file, and was taken over, may know of one that is worth removing. */
+START_TEST(a_file_that_is_no_socket_stays)
+{
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert(g_file_set_contents(path, "", 0, NULL));
+	ck_assert(keeper_start(geteuid() == 0 ? KEEPER_OF_VMM : KEEPER_OF_USER, OWN_ID));
+	ck_assert(keep_file());
+	keeper_end();
+	ck_assert(exists());
+}
+END_TEST
+
+START_TEST(nothing_is_named_once_it_is_settled)
+{
+	ck_assert(keeper_start(KEEPER_OF_ATTACH, OWN_ID));
+	ck_assert(keeper_settle());
+	ck_assert(!keep_file());
+	ck_assert(!keeper_target(getppid()));
+	ck_assert_int_eq(errno, EPERM);
+	keeper_end();
+	ck_assert(exists());
+	ck_assert(!keeper_settle());
 }
 END_TEST
 
@@ -396,6 +426,8 @@ int main(void)
 	tcase_add_test(tests, the_file_is_removed_at_the_end);
 	tcase_add_test(tests, the_file_of_an_engine_that_is_killed_is_removed);
 	tcase_add_test(tests, another_file_stays);
+	tcase_add_test(tests, a_file_that_is_no_socket_stays);
+	tcase_add_test(tests, nothing_is_named_once_it_is_settled);
 	tcase_add_test(tests, only_the_first_file_counts);
 	tcase_add_test(tests, without_a_keeper_all_is_refused);
 	tcase_add_test(tests, events_of_own_threads_are_opened);

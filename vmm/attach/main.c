@@ -76,6 +76,14 @@ static bool drop(uint64_t keep, struct qemu_guest *qemu, GError **error)
 	return false;
 }
 
+static bool keeper_fail(GError **error)
+{
+	g_set_error(error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+	            "cannot start the process that keeps its rights: %s; --sandbox off goes on without one",
+	            g_strerror(errno));
+	return false;
+}
+
 /* While there is one thread. A user's process can look into no other of that user's from a user namespace. */
 static bool become_another(bool root)
 {
@@ -137,12 +145,8 @@ static bool confine(struct qemu_guest *qemu, bool sandbox, GError **error)
 	g_free(qemu->guest.routes[0]->unavailable(&qemu->guest));
 	if (!sandbox)
 		return drop(kept, qemu, error);
-	if (!keeper_ready() || !keeper_target(qemu->pid)) {
-		g_set_error(error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-		            "cannot start the process that keeps its rights: %s; --sandbox off goes on without one",
-		            g_strerror(errno));
-		return false;
-	}
+	if (!keeper_ready() || !keeper_target(qemu->pid) || !keeper_settle())
+		return keeper_fail(error);
 	return (geteuid() == 0 ? root_leave(qemu, error) : user_leave(qemu, error)) &&
 	       sandbox_enter_attach(counter_perf_event_open != keeper_event_open, error);
 }
@@ -234,14 +238,17 @@ static struct guest *dump_make(void *data, GError **error)
 	return attachment->dump;
 }
 
-static void dump_leave(void)
+static bool dump_leave(GError **error)
 {
 	const bool root = geteuid() == 0;
 
+	if (!keeper_settle())
+		return keeper_fail(error);
 	(void)(root ? privilege_namespaces(0) : privilege_user_namespace(PRIVILEGE_ROOT_EMPTY));
 	(void)privilege_root_empty();
 	if (root && !privilege_user_take(privilege_own_id()))
 		fprintf(stderr, "vprof-attach: goes on as root, without another user: %s\n", g_strerror(errno));
+	return true;
 }
 
 /* The dump is open, and nothing else is needed. */
@@ -249,8 +256,8 @@ static bool dump_ready(void *data, GError **error)
 {
 	const struct attachment *attachment = data;
 
-	if (attachment->options.sandbox)
-		dump_leave();
+	if (attachment->options.sandbox && !dump_leave(error))
+		return false;
 	return drop(0, NULL, error) && (!attachment->options.sandbox || sandbox_enter_attach(false, error)) &&
 	       dump_guest_look(attachment->dump, error);
 }

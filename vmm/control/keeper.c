@@ -146,6 +146,7 @@ int keeper_check(const struct keeper_request *request, enum keeper_of of, bool h
 	case KEEPER_TARGET:
 		return of != KEEPER_OF_ATTACH || has_target ? EPERM : request->thread > 0 ? 0 : EINVAL;
 	case KEEPER_IDENTIFY:
+	case KEEPER_SETTLE:
 		return 0;
 	default:
 		return EINVAL;
@@ -156,9 +157,9 @@ struct keeper {
 	int socket;
 	enum keeper_of of;
 	pid_t engine;
-	pid_t target;               /* 0: none yet */
+	pid_t target;               /* 0: none yet; negative: none any more */
 	int target_fd;              /* a pidfd of it */
-	struct keeper_request file; /* kind 0: none yet */
+	struct keeper_request file; /* kind 0: none yet; KEEPER_SETTLE: none any more */
 };
 
 /* Signal 0 goes to a thread of the engine, or to none. */
@@ -205,10 +206,18 @@ static int owner_set(const struct keeper *keeper, const struct keeper_request *r
 	return fcntl(descriptor, F_SETOWN_EX, &owner) == 0 ? 0 : -errno;
 }
 
+static void settle(struct keeper *keeper)
+{
+	if (keeper->file.kind == 0)
+		keeper->file.kind = KEEPER_SETTLE;
+	if (keeper->target == 0)
+		keeper->target = -1;
+}
+
 /* 0, minus an errno, or the descriptor of an event. `descriptor`: that came with the request, or -1. */
 static int do_request(struct keeper *keeper, const struct keeper_request *request, int descriptor)
 {
-	int refused = keeper_check(request, keeper->of, keeper->file.kind != 0, keeper->target > 0);
+	int refused = keeper_check(request, keeper->of, keeper->file.kind != 0, keeper->target != 0);
 
 	if (refused)
 		return -refused;
@@ -220,6 +229,8 @@ static int do_request(struct keeper *keeper, const struct keeper_request *reques
 		return target_set(keeper, request);
 	if (request->kind == KEEPER_SOCKET)
 		keeper->file = *request;
+	else if (request->kind == KEEPER_SETTLE)
+		settle(keeper);
 	return 0;
 }
 
@@ -241,8 +252,8 @@ static bool file_is_ours(const struct keeper_request *file)
 {
 	struct stat status;
 
-	return file->kind != 0 && fstatat(AT_FDCWD, file->path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       status.st_dev == file->device && status.st_ino == file->inode;
+	return file->kind == KEEPER_SOCKET && fstatat(AT_FDCWD, file->path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISSOCK(status.st_mode) && status.st_dev == file->device && status.st_ino == file->inode;
 }
 
 static bool events_open(void *data)
@@ -411,6 +422,13 @@ bool keeper_target(pid_t process)
 
 	errno = -number;
 	return number == 0;
+}
+
+bool keeper_settle(void)
+{
+	const struct keeper_request request = {.kind = KEEPER_SETTLE};
+
+	return ask(&request, -1) == 0;
 }
 
 int keeper_event_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)

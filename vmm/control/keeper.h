@@ -18,7 +18,7 @@
 enum keeper_of {
 	KEEPER_OF_USER,   /* an engine that opens its events itself */
 	KEEPER_OF_VMM,    /* of root: opens events of the engine's threads */
-	KEEPER_OF_ATTACH, /* of root: opens events of the engine's threads, and of those of one other process */
+	KEEPER_OF_ATTACH, /* the same, and those of one other process; a user's, by that user's rights */
 };
 
 /*
@@ -32,13 +32,19 @@ bool keeper_runs(void);
 bool keeper_ready(void);
 
 /*
- * Has the file removed at the end, if it is the one of this device and inode then. Once: a later request is refused,
- * as the engine may be another's by then. False: refused, or there is no keeper.
+ * Has the socket's file removed at the end, if it is the one of this device and inode then. Once: a later request is
+ * refused, as the engine may be another's by then. False: refused, or there is no keeper.
  */
 bool keeper_socket(const char *path, dev_t device, ino_t inode);
 
 /* KEEPER_OF_ATTACH, once, and before it is asked for events: of which other process they may be. */
 bool keeper_target(pid_t process);
+
+/*
+ * Before a guest is let run or its memory is read: no file or other process is taken from now on that has not been
+ * named. False: there is no keeper.
+ */
+bool keeper_settle(void);
 
 /* perf_event_open(2); `pid` is 0, the calling thread, or a thread of keeper_target. `cpu` and `group` are -1. */
 int keeper_event_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);
@@ -60,7 +66,7 @@ void keeper_end(void);
 #define KEEPER_PATH_BYTES 108u /* sun_path */
 #define KEEPER_ATTR_BYTES 136u
 
-enum keeper_kind { KEEPER_SOCKET = 1, KEEPER_EVENT, KEEPER_OWNER, KEEPER_TARGET, KEEPER_IDENTIFY };
+enum keeper_kind { KEEPER_SOCKET = 1, KEEPER_EVENT, KEEPER_OWNER, KEEPER_TARGET, KEEPER_IDENTIFY, KEEPER_SETTLE };
 
 struct keeper_request {
 	uint32_t kind;

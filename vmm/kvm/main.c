@@ -313,7 +313,7 @@ static bool confine(GError **error)
 	const bool root = geteuid() == 0;
 
 	counter_settings_open();
-	if (!keeper_ready()) {
+	if (!keeper_ready() || !keeper_settle()) {
 		g_set_error_literal(error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE, keeper_gone);
 		return false;
 	}
