@@ -16,7 +16,7 @@ ARM64 = harness.SOURCE / "build" / "arm64" / "bin"
 # Unit tests of vprof-parse and of what it is built with, of perf events, seccomp filters and other processes: what emulates one process of
 # arm64 has none of that. arm64_unit.py runs the others, ten times as fast.
 UNIT_TESTS = {
-    "control_answers", "core_file", "counter_event", "keeper", "parser", "sandbox", "session_off_cpu", "session_steps", "session_wall",
+    "control_answers", "core_file", "counter_event", "keeper", "parser", "privilege", "sandbox", "session_off_cpu", "session_steps", "session_wall",
 }
 
 SECTION = "section: "
