@@ -418,6 +418,30 @@ START_TEST(events_of_one_other_process_are_opened)
 }
 END_TEST
 
+/* Of a process that is another user's, the answer is that it may not be counted. */
+START_TEST(events_of_another_users_process_are_not_allowed)
+{
+	struct perf_event_attr attr = clock_attr();
+	int status;
+	pid_t engine = fork();
+
+	attr.size = sizeof(attr);
+	if (engine == 0) {
+		if (geteuid() == 0 &&
+		    (setresgid(OWN_ID, OWN_ID, OWN_ID) != 0 || setresuid(OWN_ID, OWN_ID, OWN_ID) != 0))
+			_exit(1);
+		if (!keeper_start(KEEPER_OF_ATTACH, OWN_ID) || !keeper_target(1))
+			_exit(2);
+		if (keeper_event_open(&attr, 1, -1, -1, PERF_FLAG_FD_CLOEXEC) >= 0 ||
+		    (errno != EACCES && errno != EPERM))
+			_exit(3);
+		_exit(keeper_event_open(&attr, getppid(), -1, -1, PERF_FLAG_FD_CLOEXEC) >= 0 || errno != ESRCH ? 4 : 0);
+	}
+	ck_assert_int_eq(waitpid(engine, &status, 0), engine);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("keeper");
@@ -437,6 +461,7 @@ int main(void)
 	tcase_add_test(tests, requests_are_checked);
 	tcase_add_test(tests, requests_of_attach_are_checked);
 	tcase_add_test(tests, events_of_one_other_process_are_opened);
+	tcase_add_test(tests, events_of_another_users_process_are_not_allowed);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

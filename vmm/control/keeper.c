@@ -168,11 +168,17 @@ static bool is_engines(const struct keeper *keeper, pid_t thread)
 	return syscall(SYS_tgkill, keeper->engine, thread, 0) == 0;
 }
 
+/* What came of signal 0: one that is refused has been there, too. perf_event_open(2) asks for its own right. */
+static bool is_there(long result)
+{
+	return result == 0 || errno == EPERM;
+}
+
 /* The number of a target that has ended may be another's. */
 static bool is_targets(const struct keeper *keeper, pid_t thread)
 {
-	return keeper->target > 0 && syscall(SYS_tgkill, keeper->target, thread, 0) == 0 &&
-	       syscall(SYS_pidfd_send_signal, keeper->target_fd, 0, NULL, 0) == 0;
+	return keeper->target > 0 && is_there(syscall(SYS_tgkill, keeper->target, thread, 0)) &&
+	       is_there(syscall(SYS_pidfd_send_signal, keeper->target_fd, 0, NULL, 0));
 }
 
 static int target_set(struct keeper *keeper, const struct keeper_request *request)
