@@ -60,8 +60,8 @@ section attach
 sh -c 'renice -n 19 -p $$; exec vprof-vmm --kernel /linux/vmlinux --initrd /linux/initrd --append quiet --console none \
 	--control /tmp/engine' >/tmp/text 2>&1 &
 sleep 7
-VPROF_TEST_WITHHOLD=1 vprof attach --pid $! --kernel /linux/vmlinux -g -F %(hz)u --duration %(seconds)us --no-report \
-	-o /tmp/attach 2>&1
+VPROF_TEST_WITHHOLD=1 vprof attach --pid $! --kernel /linux/vmlinux --symfs /symfs -g -F %(hz)u --duration %(seconds)us \
+	--no-report -o /tmp/attach 2>&1
 echo "$?"
 vprof report --json --limit 1 -i /tmp/attach
 
@@ -115,6 +115,7 @@ class Intel(harness.ProgramTest):
         shutil.copy(harness.guest("known_exits"), self.folder / "known_exits")
         host.add(self.folder / "known_exits", to="linux")
         host.add(*self.make_kernel(), to="linux")
+        host.add(BIN / "user_spin_static", to="symfs/bin")
         out, status = host.run(JOB, SECONDS)
         self.assertEqual(status, 0, out)
         parts = re.split(rf"^{SECTION}(\w+)\n", out, flags=re.M)[1:]

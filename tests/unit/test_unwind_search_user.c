@@ -205,11 +205,11 @@ START_TEST(a_call_by_a_register)
 	static const uint8_t by_register[] = {0x90, 0x90, 0x90, 0xff, 0xd0};
 
 	put_frames(NEAR, LEAF);
-	memcpy(fake.ram + CALLER + 0x10 - USER, by_register, sizeof(by_register));
+	memcpy(fake.ram + (CALLER + 0x10 - USER), by_register, sizeof(by_register));
 	expect(UNWIND_SEARCH_NONE, 0);
 	forget();
 	put_frames(NEAR, LEAF);
-	memcpy(fake.ram + START + 0x10 - USER, by_register, sizeof(by_register));
+	memcpy(fake.ram + (START + 0x10 - USER), by_register, sizeof(by_register));
 	expect(UNWIND_SEARCH_FOUND, NEAR);
 	forget();
 	fake.ram[OTHER + 0x20 - USER] = 0xff;

@@ -14,7 +14,7 @@
 #define FRAMES_MAX UNWIND_DEPTH_MAX
 #define WORDS 512u        /* of a page: the stack is read so */
 #define LINKAGE_BYTES 16u /* an entry of the procedure linkage table */
-#define CALLED_BYTES 16u  /* of a function, to see whether it is an entry of the procedure linkage table */
+#define CALLED_BYTES 16u  /* of a function, to see whether it is such an entry */
 #define PAGE_BYTES (WORDS * sizeof(uint64_t))
 /* From the function that is called to the one that runs: what it may take, by jumps and by pointers. */
 #define WAY_MAX 8u
@@ -23,11 +23,10 @@
 #define SCANNED_BYTES 65536u  /* of a function that may end by a jump */
 #define POINTER_JUMP_BYTES 6u /* JMP and CALL by a pointer at a distance from RIP */
 
-/* How a call leads to a function, from the surest way on. */
+/* Whether a call leads to a function. */
 enum link {
-	LINK_DIRECT,   /* also by a pointer that has its address: in the procedure linkage table */
-	LINK_TAIL,     /* it calls one that jumps there */
-	LINK_POSSIBLE, /* by a register or memory, by a pointer that has the address of another one now, or not known */
+	LINK_DIRECT,   /* it does, maybe by a pointer that has its address: in the procedure linkage table */
+	LINK_POSSIBLE, /* by a register or memory, by what it calls jumping there, or it is not known */
 	LINK_NONE,     /* it cannot */
 };
 
@@ -214,29 +213,28 @@ static bool jumps_find(struct search *search, uint64_t start, struct user_jumps 
 	return true;
 }
 
-/* How the jumps of the function that begins at `start` lead to the one that has `ip`. */
-static enum link jumps_to(struct search *search, uint64_t start, uint64_t ip, unsigned left)
+/* Whether jumps of the function that begins at `start` may lead to the one that has `ip`. */
+static bool jumps_to(struct search *search, uint64_t start, uint64_t ip, unsigned left)
 {
 	const struct user_range *range = user_code_find(search->config->code, start);
 	struct user_jumps own = {.n = 0}, *jumps = &own;
-	enum link link = LINK_NONE;
 	bool known = false;
 
 	if (search->config->text && range && range->table)
 		jumps = user_text_jumps(search->config->text, range, start, &known);
 	if (!known && !jumps_find(search, start, jumps)) {
 		jumps->table = NULL;
-		return LINK_POSSIBLE;
+		return true;
 	}
 	own = *jumps;
-	for (unsigned i = 0; i < own.n && link > LINK_TAIL; i++) {
+	for (unsigned i = 0; i < own.n; i++) {
 		const uint64_t to = start + (uint64_t)(int64_t)own.distances[i];
 
-		link = MIN(link, is_covered(search->config->code, MIN(to, ip), MAX(to, ip))
-		                         ? LINK_TAIL
-		                         : link_to(search, to, ip, left));
+		if (is_covered(search->config->code, MIN(to, ip), MAX(to, ip)) ||
+		    link_to(search, to, ip, left) != LINK_NONE)
+			return true;
 	}
-	return MAX(MIN(link, own.anywhere ? LINK_POSSIBLE : LINK_NONE), LINK_TAIL);
+	return own.anywhere;
 }
 
 /* How a call of `target` leads to the function that has `ip`. */
@@ -261,7 +259,7 @@ static enum link link_to(struct search *search, uint64_t target, uint64_t ip, un
 	if (inside && !linkage)
 		return LINK_DIRECT;
 	if (!linkage)
-		return way >= WAY_OF_JUMP ? jumps_to(search, target, ip, way - WAY_OF_JUMP) : LINK_POSSIBLE;
+		return way < WAY_OF_JUMP || jumps_to(search, target, ip, way - WAY_OF_JUMP) ? LINK_POSSIBLE : LINK_NONE;
 	return way >= WAY_OF_POINTER && pointer_read(search, called + at, target + at + POINTER_JUMP_BYTES, &to)
 	               ? link_to(search, to, ip, way - WAY_OF_POINTER)
 	               : LINK_POSSIBLE;
