@@ -14,6 +14,10 @@
 #define FAKE_INODE (FAKE_CACHE + 0x3000)
 #define FAKE_MAPPING (FAKE_INODE + 0x80)
 #define FAKE_PAGES_BASE (FAKE_INODE + 0xf8) /* as vmemmap_base */
+#define FAKE_SUPER (FAKE_INODE + 0x100)
+#define FAKE_NO_BDI (FAKE_INODE + 0x140) /* as noop_backing_dev_info */
+/* Bits of a folio's flags. */
+enum { FAKE_LOCKED, FAKE_WRITEBACK, FAKE_UPTODATE = 3, FAKE_DIRTY };
 
 static const struct page_cache_layout fake_cache_layout = {
 	.mapping_host = 0,
@@ -26,12 +30,22 @@ static const struct page_cache_layout fake_cache_layout = {
 	.folio_index = 0x20,
 	.page_bytes = FAKE_PAGE_BYTES,
 	.pages = FAKE_PAGES_BASE,
+	.has_states = true,
+	.inode_number = 0x58,
+	.inode_super = 0x60,
+	.super_bdi = 8,
+	.no_bdi = FAKE_NO_BDI,
+	.dirty = FAKE_DIRTY,
+	.writeback = FAKE_WRITEBACK,
+	.uptodate = FAKE_UPTODATE,
 };
 
 static inline void fake_cache_init(struct fake_process *process, uint64_t bytes)
 {
 	fake_set(process, FAKE_PAGES_BASE, 0, FAKE_CACHE);
 	fake_set(process, FAKE_INODE, fake_cache_layout.inode_size, bytes);
+	fake_set(process, FAKE_INODE, fake_cache_layout.inode_number, 77);
+	fake_set(process, FAKE_INODE, fake_cache_layout.inode_super, FAKE_SUPER);
 	fake_set(process, FAKE_MAPPING, fake_cache_layout.mapping_host, FAKE_INODE);
 }
 

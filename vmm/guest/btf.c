@@ -298,6 +298,40 @@ bool btf_structure(const struct btf *btf, const char *name, uint32_t *id)
 	return true;
 }
 
+/* ---- enumerations ---- */
+
+struct enumerator {
+	uint32_t name, value;
+};
+_Static_assert(sizeof(struct enumerator) == 8, "no padding");
+
+static bool enumerator_find(const struct btf *btf, const struct type *type, const uint8_t *members, const char *name,
+                            uint32_t *value)
+{
+	for (uint32_t i = 0; i < type_count(type); i++) {
+		struct enumerator enumerator;
+
+		memcpy(&enumerator, members + i * sizeof(enumerator), sizeof(enumerator));
+		if (strcmp(name_get(btf, enumerator.name), name) != 0)
+			continue;
+		*value = enumerator.value;
+		return true;
+	}
+	return false;
+}
+
+bool btf_enumerator(const struct btf *btf, const char *enumeration, const char *name, uint32_t *value)
+{
+	const uint8_t *members;
+	struct type type;
+
+	for (uint32_t id = 1; type_get(btf, id, &type, &members); id++)
+		if (type_kind(&type) == KIND_ENUM && strcmp(name_get(btf, type.name), enumeration) == 0 &&
+		    enumerator_find(btf, &type, members, name, value))
+			return true;
+	return false;
+}
+
 /* ---- values ---- */
 
 #define INT_SIGNED 1u

@@ -63,4 +63,7 @@ bool btf_parameter(const struct btf *btf, uint32_t prototype, unsigned i, char *
 /* The size of struct `structure` in bytes; false when no struct has this name. */
 bool btf_size(const struct btf *btf, const char *structure, uint32_t *bytes);
 
+/* What `name` of enum `enumeration` stands for, of 32 bits; false when there is none. Looks at every type. */
+bool btf_enumerator(const struct btf *btf, const char *enumeration, const char *name, uint32_t *value);
+
 #endif

@@ -32,8 +32,14 @@ enum guest_breakpoint_kind { GUEST_BREAKPOINT_ANY, GUEST_BREAKPOINT_PROCESSOR, G
  * Embedded by the user, and not changed from breakpoint_add to breakpoint_remove. All at one address have the kind of
  * the first.
  */
+struct file_code;
 struct guest_breakpoint {
-	gva_t at;                        /* the first byte of an instruction; in any address space */
+	gva_t at; /* the first byte of an instruction; in any address space */
+	/*
+	 * Instead: in a page of a file, in every process that executes it, wherever; a patch. It is laid and lifted as
+	 * the page comes and goes, and is no more (breakpoint_intact) once the page is to be written. NULL: at `at`.
+	 */
+	const struct file_code *in_file;
 	const char *what;                /* for messages: "function:vfs_read" */
 	enum guest_breakpoint_kind kind; /* ANY: a breakpoint of the processor, or a patch if they are all in use */
 	bool patched;                    /* by breakpoint_add: what it has become */
@@ -91,6 +97,8 @@ struct guest_debug_ops {
 	void (*breakpoint_remove)(struct guest *guest, struct guest_breakpoint *breakpoint);
 	/* Code that was read at `from`, as the guest has it: puts back what patches have replaced. */
 	void (*unpatch)(struct guest *guest, gva_t from, uint8_t *code, size_t n);
+	/* The same of bytes that were read in this file, from `offset` on; `mapping`: its struct address_space. */
+	void (*unpatch_file)(struct guest *guest, uint64_t mapping, uint64_t offset, uint8_t *code, size_t n);
 	/* GUEST_ERROR_TAKEN: there are GUEST_OBSERVERS_MAX. */
 	bool (*observer_add)(struct guest *guest, struct guest_observer *observer, GError **error);
 	/* As breakpoint_remove. */

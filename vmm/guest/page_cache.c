@@ -17,6 +17,7 @@
 #define SLOTS_SHIFT 6u
 #define SHIFT_MAX 60u
 
+#define FLAGS 64u
 #define FOLIO_LOCKED 1u /* PG_locked, bit 0 in all versions: it is being read in */
 
 /* folio: its members, and those of struct page, have the same offsets (FOLIO_MATCH). */
@@ -35,6 +36,23 @@ static bool folio_layout_load(const struct types *types, struct page_cache_layou
 			return true;
 	}
 	return false;
+}
+
+/* What only those need who change a page. */
+static void states_load(const struct symtab *symtab, const struct types *types, struct page_cache_layout *layout)
+{
+	const struct types_member members[] = {
+		{"inode", "i_ino", &layout->inode_number},
+		{"inode", "i_sb", &layout->inode_super},
+		{"super_block", "s_bdi", &layout->super_bdi},
+	};
+
+	layout->no_bdi = symtab_address(symtab, "noop_backing_dev_info");
+	layout->has_states = types_find(types, members, G_N_ELEMENTS(members), NULL) &&
+	                     types_enumerator(types, "pageflags", "PG_dirty", &layout->dirty) &&
+	                     types_enumerator(types, "pageflags", "PG_writeback", &layout->writeback) &&
+	                     types_enumerator(types, "pageflags", "PG_uptodate", &layout->uptodate) &&
+	                     layout->dirty < FLAGS && layout->writeback < FLAGS && layout->uptodate < FLAGS;
 }
 
 bool page_cache_layout_load(const struct image *image, const struct symtab *symtab, const struct types *types,
@@ -57,6 +75,7 @@ bool page_cache_layout_load(const struct image *image, const struct symtab *symt
 	    node_bytes < loaded.node_slots + SLOTS * sizeof(uint64_t))
 		return false;
 	loaded.mapping_root = tree + root;
+	states_load(symtab, types, &loaded);
 	*layout = loaded;
 	return true;
 }
@@ -135,30 +154,54 @@ static struct found entry_find(struct page_cache *cache, uint64_t number)
 	return found;
 }
 
-/* Whether the folio is still of this file, and whole. */
-static bool folio_is(const struct page_cache *cache, const struct found *found)
+/* Whether the folio is still of this file, and whole; its flags. */
+static bool folio_is(const struct page_cache *cache, const struct found *found, uint64_t *flags)
 {
 	const struct page_cache_layout *layout = cache->layout;
-	uint64_t flags, mapping, index;
+	uint64_t mapping, index;
 
-	return word_read(cache, found->entry + layout->folio_flags, &flags) && !(flags & FOLIO_LOCKED) &&
+	return word_read(cache, found->entry + layout->folio_flags, flags) && !(*flags & FOLIO_LOCKED) &&
 	       word_read(cache, found->entry + layout->folio_mapping, &mapping) && mapping == cache->mapping &&
 	       word_read(cache, found->entry + layout->folio_index, &index) && index == found->first;
+}
+
+/* Where the page is that an entry is for; false where it is none of a page in memory. */
+static bool page_of(const struct page_cache *cache, const struct found *found, uint64_t number, gpa_t *at)
+{
+	const uint64_t offset = found->entry - cache->pages;
+	uint64_t frame;
+
+	if (found->entry == 0 || (found->entry & ENTRY_MASK) != 0 || number < found->first ||
+	    offset % cache->layout->page_bytes != 0)
+		return false;
+	frame = offset / cache->layout->page_bytes + (number - found->first);
+	at->value = frame << PAGE_SHIFT;
+	return frame < UINT64_C(1) << (64 - PAGE_SHIFT);
+}
+
+enum page_state page_cache_find(struct page_cache *cache, uint64_t number, gpa_t *at)
+{
+	const struct page_cache_layout *layout = cache->layout;
+	const struct found found = entry_find(cache, number);
+	uint64_t flags;
+	gpa_t page;
+
+	if (!page_of(cache, &found, number, &page))
+		return PAGE_ABSENT;
+	if (!folio_is(cache, &found, &flags) || (flags >> layout->writeback & 1) || !(flags >> layout->uptodate & 1))
+		return PAGE_BUSY;
+	*at = page;
+	return flags >> layout->dirty & 1 ? PAGE_DIRTY : PAGE_CLEAN;
 }
 
 bool page_cache_read(struct page_cache *cache, uint64_t number, uint8_t page[PAGE_CACHE_PAGE_BYTES])
 {
 	const struct found found = entry_find(cache, number);
-	const uint64_t offset = found.entry - cache->pages;
 	struct guest *guest = cache->walk->guest;
-	uint64_t frame;
+	uint64_t flags;
+	gpa_t at;
 
-	if (found.entry == 0 || (found.entry & ENTRY_MASK) != 0 || number < found.first ||
-	    offset % cache->layout->page_bytes != 0 || !folio_is(cache, &found))
-		return false;
-	frame = offset / cache->layout->page_bytes + (number - found.first);
 	/* The guest may have taken the page for something else meanwhile. */
-	return frame < UINT64_C(1) << (64 - PAGE_SHIFT) &&
-	       guest->ops->memory_read(guest, (gpa_t){frame << PAGE_SHIFT}, page, PAGE_CACHE_PAGE_BYTES) &&
-	       folio_is(cache, &found);
+	return page_of(cache, &found, number, &at) && folio_is(cache, &found, &flags) &&
+	       guest->ops->memory_read(guest, at, page, PAGE_CACHE_PAGE_BYTES) && folio_is(cache, &found, &flags);
 }

@@ -18,7 +18,12 @@ struct page_cache_layout {
 	uint32_t node_shift, node_slots;                  /* in struct xa_node */
 	uint32_t folio_flags, folio_mapping, folio_index; /* in struct folio; before 5.16, in struct page */
 	uint32_t page_bytes;                              /* of a struct page */
-	uint64_t pages; /* where the address of the array of all struct pages is; 0: it does not move */
+	uint64_t pages;  /* where the address of the array of all struct pages is; 0: it does not move */
+	bool has_states; /* what follows, for page_cache_find */
+	uint32_t inode_number, inode_super;  /* in struct inode */
+	uint32_t super_bdi;                  /* in struct super_block */
+	uint64_t no_bdi;                     /* what that is where pages are never written: ramfs, tmpfs */
+	uint32_t dirty, writeback, uptodate; /* numbers of bits of the folio's flags */
 };
 
 /* False where the kernel does not say, or is not for x86-64. */
@@ -41,6 +46,15 @@ struct page_cache {
 /* False when it cannot be read, or the kernel does not have a file there. *bytes: the size of the file. */
 bool page_cache_open(struct page_cache *cache, const struct page_cache_layout *layout, struct page_walk *walk,
                      uint64_t mapping, uint64_t *bytes);
+
+enum page_state {
+	PAGE_ABSENT, /* not in memory */
+	PAGE_BUSY,   /* being read or written, or it has gone meanwhile */
+	PAGE_DIRTY,  /* it is to be written */
+	PAGE_CLEAN,
+};
+/* Where page `number` of the file is; *at is set for the last two. Needs has_states. */
+enum page_state page_cache_find(struct page_cache *cache, uint64_t number, gpa_t *at);
 
 /* Page `number` of the file; false when it is not in memory, or is just being read in, or has gone meanwhile. */
 bool page_cache_read(struct page_cache *cache, uint64_t number, uint8_t page[PAGE_CACHE_PAGE_BYTES]);

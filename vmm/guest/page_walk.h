@@ -48,6 +48,9 @@ struct page_leaf {
 	uint64_t gva, gpa; /* of its first byte */
 	uint64_t bytes;
 	bool writable, executable; /* in kernel mode */
+	bool user;                 /* in user mode, too, where it is of x86-64 */
+	gpa_t entry_at;            /* of the table's entry, there */
+	uint64_t entry;            /* which is this */
 };
 
 /* As page_walk_translate, with everything that the tables say; remembers nothing. */

@@ -57,6 +57,11 @@ bool types_size(const struct types *types, const char *structure, uint32_t *byte
 	return types->btf ? btf_size(types->btf, structure, bytes) : dwarf_types_size(types->dwarf, structure, bytes);
 }
 
+bool types_enumerator(const struct types *types, const char *enumeration, const char *name, uint32_t *value)
+{
+	return types->btf && btf_enumerator(types->btf, enumeration, name, value);
+}
+
 bool types_find(const struct types *types, const struct types_member *members, size_t n, GError **error)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -37,5 +37,7 @@ bool types_find(const struct types *types, const struct types_member *members, s
 bool types_has(const struct types *types, const char *structure, const char *member, uint32_t *offset);
 /* The size of a structure in which a member was found. */
 bool types_size(const struct types *types, const char *structure, uint32_t *bytes);
+/* As btf_enumerator; false where the kernel has DWARF alone. */
+bool types_enumerator(const struct types *types, const char *enumeration, const char *name, uint32_t *value);
 
 #endif

@@ -11,6 +11,7 @@
 /* SDM Vol. 3A, tables 4-14 to 4-20. */
 #define ENTRY_PRESENT (UINT64_C(1) << 0)
 #define ENTRY_WRITABLE (UINT64_C(1) << 1)
+#define ENTRY_USER (UINT64_C(1) << 2)
 #define ENTRY_NO_EXECUTE (UINT64_C(1) << 63)
 #define ENTRY_PAGE_SIZE (UINT64_C(1) << 7)
 #define ENTRY_ADDRESS_MASK UINT64_C(0x000ffffffffff000)
@@ -30,18 +31,19 @@ static bool walk_tables(const struct page_walk *walk, uint64_t gva_page, struct 
 	unsigned levels = walk->tables.la57 ? 5 : 4;
 	uint64_t table = walk->tables.cr3 & ENTRY_ADDRESS_MASK;
 
-	leaf->writable = leaf->executable = true;
+	leaf->writable = leaf->executable = leaf->user = true;
 	for (unsigned level = levels; level > 0; level--) {
 		unsigned shift = PAGE_SHIFT + (level - 1) * LEVEL_BITS;
 		uint64_t index = gva_page >> shift & ((1u << LEVEL_BITS) - 1);
+		const gpa_t at = {table + index * sizeof(uint64_t)};
 		uint64_t entry;
 
-		if (!walk->guest->ops->memory_read(walk->guest, (gpa_t){table + index * sizeof(entry)}, &entry,
-		                                   sizeof(entry)))
+		if (!walk->guest->ops->memory_read(walk->guest, at, &entry, sizeof(entry)))
 			return false;
 		if (!(entry & ENTRY_PRESENT))
 			return false;
 		leaf->writable = leaf->writable && (entry & ENTRY_WRITABLE);
+		leaf->user = leaf->user && (entry & ENTRY_USER);
 		leaf->executable = leaf->executable && !(entry & ENTRY_NO_EXECUTE);
 		if (level == 1 || ((level == 2 || level == 3) && (entry & ENTRY_PAGE_SIZE))) {
 			uint64_t offset_mask = (UINT64_C(1) << shift) - 1;
@@ -49,6 +51,8 @@ static bool walk_tables(const struct page_walk *walk, uint64_t gva_page, struct 
 			leaf->gva = gva_page & ~offset_mask;
 			leaf->gpa = entry & ENTRY_ADDRESS_MASK & ~offset_mask;
 			leaf->bytes = offset_mask + 1;
+			leaf->entry_at = at;
+			leaf->entry = entry;
 			return true;
 		}
 		table = entry & ENTRY_ADDRESS_MASK;
