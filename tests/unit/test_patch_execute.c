@@ -73,12 +73,13 @@ __asm__(".text\n"
 #define CODE(bytes) (const uint8_t *)bytes, sizeof(bytes) - 1
 
 /* `masks`: AF, where the processor's manual leaves it open. rbx, r12 and rsp are addresses of memory. */
-static const struct {
+struct instruction {
 	const char *what;
 	const uint8_t *code;
 	size_t n;
 	uint64_t masks;
-} codes[] = {
+};
+static const struct instruction codes[] = {
 	{"nop", CODE("\x90"), 0},
 	{"nop of 5 bytes", CODE("\x0f\x1f\x44\x00\x00"), 0},
 	{"nop of 9 bytes", CODE("\x66\x0f\x1f\x84\x00\x00\x00\x00\x00"), 0},
@@ -121,6 +122,22 @@ static const struct {
 	{"test %rdi, %rdi", CODE("\x48\x85\xff"), FLAG_AF},
 	{"test %sil, %al", CODE("\x40\x84\xf0"), FLAG_AF},
 	{"test $0x80, %al", CODE("\xa8\x80"), FLAG_AF},
+};
+
+/* In programs alone. */
+static const struct instruction program_codes[] = {
+	{"pop %rax", CODE("\x58"), 0},
+	{"pop %rsp", CODE("\x5c"), 0},
+	{"pop %r13", CODE("\x41\x5d"), 0},
+	{"jmp to the next", CODE("\xeb\x00"), 0},
+	{"jmp to the next, with 32 bits", CODE("\xe9\x00\x00\x00\x00"), 0},
+	{"call the next", CODE("\xe8\x00\x00\x00\x00"), 0},
+	{"mov %rax, (%rbx)", CODE("\x48\x89\x03"), 0},
+	{"mov %edx, 4(%rbx)", CODE("\x89\x53\x04"), 0},
+	{"mov %dx, 1(%rbx)", CODE("\x66\x89\x53\x01"), 0},
+	{"mov %ch, (%rbx)", CODE("\x88\x2b"), 0},
+	{"movb $7, 3(%r12)", CODE("\x41\xc6\x44\x24\x03\x07"), 0},
+	{"movq $-7, -8(%rsp)", CODE("\x48\xc7\x44\x24\xf8\xf9\xff\xff\xff"), 0},
 };
 
 static uint8_t *code, *memory, *before;
@@ -221,22 +238,88 @@ static void compare(const char *what, const struct native *state, const struct p
 	ck_assert_msg(memcmp(before, memory, MEMORY_BYTES) == 0, "%s: memory", what);
 }
 
-START_TEST(as_the_processor)
+static void execute_by_both(const struct instruction *instruction, bool user, guint32 seed)
 {
-	GRand *numbers = g_rand_new_with_seed((guint32)_i);
+	GRand *numbers = g_rand_new_with_seed(seed);
 
-	write_code(codes[_i].code, codes[_i].n);
+	write_code(instruction->code, instruction->n);
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		struct patch_execution execution = {.read = read_memory};
+		struct patch_execution execution = {.read = read_memory, .user = user};
 		struct native state;
 
 		any_state(numbers, &state);
 		to_regs(&state, &execution.regs);
-		ck_assert_msg(patch_execute(&execution, codes[_i].code, codes[_i].n), "%s", codes[_i].what);
+		ck_assert_msg(patch_execute(&execution, instruction->code, instruction->n), "%s", instruction->what);
 		native_run(&state, code);
-		compare(codes[_i].what, &state, &execution, codes[_i].n, ARITHMETIC_FLAGS & ~codes[_i].masks);
+		compare(instruction->what, &state, &execution, instruction->n, ARITHMETIC_FLAGS & ~instruction->masks);
 	}
 	g_rand_free(numbers);
+}
+
+START_TEST(as_the_processor)
+{
+	execute_by_both(&codes[_i], false, (guint32)_i);
+	execute_by_both(&codes[_i], true, (guint32)_i);
+}
+END_TEST
+
+START_TEST(in_programs_as_the_processor)
+{
+	execute_by_both(&program_codes[_i], true, (guint32)_i);
+}
+END_TEST
+
+START_TEST(returns_of_programs)
+{
+	static const struct {
+		const uint8_t *code;
+		size_t n;
+		unsigned bytes; /* that leave the stack */
+	} returns[] = {
+		{CODE("\xc3"), 8}, {CODE("\xf3\xc3"), 8}, {CODE("\xf2\xc3"), 8}, {CODE("\xc2\x10\x01"), 8 + 0x110}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(returns); i++) {
+		struct patch_execution execution = {.read = read_memory, .user = true};
+		uint64_t to = 0x401234;
+
+		memcpy(memory + STACK_AT, &to, sizeof(to));
+		execution.regs.rsp = (uintptr_t)memory + STACK_AT;
+		ck_assert(patch_execute(&execution, returns[i].code, returns[i].n));
+		ck_assert_uint_eq(execution.regs.rip, to);
+		ck_assert_uint_eq(execution.regs.rsp, (uintptr_t)memory + STACK_AT + returns[i].bytes);
+		ck_assert_uint_eq(execution.write.bytes, 0);
+		/* To where the processor does not go. */
+		to = UINT64_C(1) << 47;
+		memcpy(memory + STACK_AT, &to, sizeof(to));
+		execution.regs.rsp = (uintptr_t)memory + STACK_AT;
+		ck_assert(!patch_execute(&execution, returns[i].code, returns[i].n));
+		execution.regs.rsp = 0;
+		ck_assert(!patch_execute(&execution, returns[i].code, returns[i].n));
+	}
+}
+END_TEST
+
+START_TEST(others_of_programs)
+{
+	static const struct {
+		const uint8_t *code;
+		size_t n;
+	} others[] = {{CODE("\x74\x00")},
+	              {CODE("\x48\x01\x03")},
+	              {CODE("\xff\xe0")},
+	              {CODE("\x0f\x05")},
+	              {CODE("\xf0\x48\x89\x03")},
+	              {CODE("\xc9")},
+	              {CODE("\x64\x48\x8b\x03")},
+	              {CODE("\x0f\x57\xc0")},
+	              {CODE("\xc2\x10")},
+	              {CODE("\xe8\x00\x00")},
+	              {CODE("\xf3")}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+		ck_assert_msg(!patch_executes(others[i].code, others[i].n, true), "%zu", i);
+	ck_assert(patch_executes(CODE("\xe8\x00\x00\x00\x00"), true));
+	ck_assert(!patch_executes(CODE("\xe8\x00\x00\x00\x00"), false));
 }
 END_TEST
 
@@ -291,6 +374,9 @@ int main(void)
 
 	tcase_add_checked_fixture(all, setup, teardown);
 	tcase_add_loop_test(all, as_the_processor, 0, (int)G_N_ELEMENTS(codes));
+	tcase_add_loop_test(all, in_programs_as_the_processor, 0, G_N_ELEMENTS(program_codes));
+	tcase_add_test(all, returns_of_programs);
+	tcase_add_test(all, others_of_programs);
 	tcase_add_test(all, others_need_a_step);
 	suite_add_tcase(suite, all);
 	return run_suite(suite);

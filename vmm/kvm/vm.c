@@ -238,6 +238,7 @@ struct guest *vm_new(const struct vm_config *config, GError **error)
 		.ops = &vm_machine_ops, .guest = &vm->guest, .kvm_fd = -1, .fd = -1, .devices = &vm->devices};
 	vm->guest.debug = &vm_debug_ops;
 	patches_init(&vm->machine.patches, &vcpu_arch_trap);
+	file_patches_init(&vm->machine.file_patches, &vm->guest, (uint8_t)vcpu_arch_trap.code, vm_file_memory);
 	pthread_mutex_init(&vm->end_lock, NULL);
 	pthread_mutex_init(&vm->phase_lock, NULL);
 	if (make(vm, config, error))
@@ -321,6 +322,7 @@ void vm_free(struct guest *guest)
 		close(vm->machine.kvm_fd);
 	vm_arch_free(vm);
 	patches_deinit(&vm->machine.patches);
+	vm_file_patches_end(vm);
 	memory_free(vm->machine.memory);
 	free_description(guest);
 	exit_trace_free(vm->exits);

@@ -62,7 +62,7 @@ static char *takers(const struct breakpoints *breakpoints)
 static const struct guest_breakpoint *find_shared(const struct breakpoints *breakpoints, gva_t at)
 {
 	for (size_t i = 0; i < breakpoints->n; i++)
-		if (breakpoints->all[i]->at.value == at.value)
+		if (!breakpoints->all[i]->in_file && breakpoints->all[i]->at.value == at.value)
 			return breakpoints->all[i];
 	return NULL;
 }
@@ -88,7 +88,7 @@ static size_t breakpoints_free(struct guest *guest)
 static bool choose_kind(const struct vm *vm, const struct breakpoints *breakpoints, struct guest_breakpoint *more,
                         GError **error)
 {
-	const struct guest_breakpoint *shared = find_shared(breakpoints, more->at);
+	const struct guest_breakpoint *shared = more->in_file ? NULL : find_shared(breakpoints, more->at);
 
 	if (breakpoints->n == GUEST_BREAKPOINTS_MAX) {
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
@@ -150,6 +150,12 @@ static bool patch(struct vm *vm, const struct guest_breakpoint *breakpoint, uint
 	return false;
 }
 
+/* In memory, or in a file's page, where `byte` is NULL. */
+static bool patch_any(struct vm *vm, const struct guest_breakpoint *breakpoint, uint8_t *byte, GError **error)
+{
+	return breakpoint->in_file ? vm_file_patch_add(vm, breakpoint, error) : patch(vm, breakpoint, byte, error);
+}
+
 static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpoint, GError **error)
 {
 	struct vm *vm = vm_of(guest);
@@ -159,7 +165,7 @@ static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpo
 
 	if (!may_debug(vm, breakpoint, error) || !choose_kind(vm, &more, breakpoint, error))
 		return false;
-	if (breakpoint->patched && !(byte = patch_place(vm, breakpoint, error)))
+	if (breakpoint->patched && !breakpoint->in_file && !(byte = patch_place(vm, breakpoint, error)))
 		return false;
 	more.all[more.n++] = breakpoint;
 	int errnum = set_breakpoints(vm, &more);
@@ -170,7 +176,7 @@ static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpo
 		return false;
 	}
 	vm->breakpoints = more;
-	if (!byte || patch(vm, breakpoint, byte, error))
+	if (!breakpoint->patched || patch_any(vm, breakpoint, byte, error))
 		return true;
 	vm->breakpoints = before;
 	set_breakpoints(vm, &before);
@@ -179,6 +185,8 @@ static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpo
 
 static bool breakpoint_intact(struct guest *guest, const struct guest_breakpoint *breakpoint)
 {
+	if (breakpoint->in_file)
+		return vm_file_patch_intact(vm_of(guest), breakpoint);
 	return !breakpoint->patched || patches_intact(&vm_of(guest)->machine.patches, breakpoint->at);
 }
 
@@ -188,7 +196,9 @@ static void breakpoint_remove(struct guest *guest, struct guest_breakpoint *brea
 	struct breakpoints *left = &vm->breakpoints;
 	size_t kept = 0;
 
-	if (breakpoint->patched)
+	if (breakpoint->in_file)
+		vm_file_patch_remove(vm, breakpoint);
+	else if (breakpoint->patched)
 		patches_drop(&vm->machine.patches, breakpoint->at);
 	for (size_t i = 0; i < left->n; i++) {
 		if (left->all[i] != breakpoint)
@@ -201,6 +211,11 @@ static void breakpoint_remove(struct guest *guest, struct guest_breakpoint *brea
 static void unpatch(struct guest *guest, gva_t from, uint8_t *code, size_t n)
 {
 	patches_put_back(&vm_of(guest)->machine.patches, from, code, n);
+}
+
+static void unpatch_file(struct guest *guest, uint64_t mapping, uint64_t offset, uint8_t *code, size_t n)
+{
+	file_patches_put_back(&vm_of(guest)->machine.file_patches, mapping, offset, code, n);
 }
 
 static void set_observers(struct vm *vm)
@@ -279,6 +294,7 @@ const struct guest_debug_ops vm_debug_ops = {.breakpoint_add = breakpoint_add,
                                              .breakpoint_remove = breakpoint_remove,
                                              .breakpoint_intact = breakpoint_intact,
                                              .unpatch = unpatch,
+                                             .unpatch_file = unpatch_file,
                                              .observer_add = observer_add,
                                              .observer_remove = observer_remove,
                                              .msrs_watch = msrs_watch,

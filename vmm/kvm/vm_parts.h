@@ -45,6 +45,7 @@ struct vm {
 	struct vm_arch *arch;           /* [I] */
 	struct breakpoints breakpoints; /* [M] as every vCPU has them */
 	struct observers observers;     /* [M] the same */
+	GSource *file_watch;            /* [M] of patches in files; NULL: there are none */
 	enum boot_uart uart;            /* [I] not BOOT_UART_AUTO */
 	struct devices devices;
 	struct console *consoles[DEVICES_SERIALS]; /* [I] NULL: no other end */
@@ -112,6 +113,14 @@ void vm_exits_trace(struct vm *vm);
 
 /* vm_debug.c */
 extern const struct guest_debug_ops vm_debug_ops;
+
+/* vm_file_patch.c: a breakpoint that is in_file; every vCPU knows it. Errors: GUEST_ERROR_UNSUPPORTED. */
+uint8_t *vm_file_memory(struct guest *guest, gpa_t at);
+bool vm_file_patch_add(struct vm *vm, const struct guest_breakpoint *breakpoint, GError **error);
+bool vm_file_patch_intact(struct vm *vm, const struct guest_breakpoint *breakpoint);
+void vm_file_patch_remove(struct vm *vm, const struct guest_breakpoint *breakpoint);
+/* The main loop does not turn any more, and no vCPU runs. */
+void vm_file_patches_end(struct vm *vm);
 
 /* vm_devices.c */
 bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **error);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "guest/file_code.h"
 #include "guest/gprs.h"
 #include "kvm/vcpu/vcpu.h"
 
@@ -63,13 +64,27 @@ bool vcpu_debug_hit(struct vcpu *vcpu, uint64_t ip)
 	for (size_t i = 0; i < breakpoints->n; i++) {
 		struct guest_breakpoint *breakpoint = breakpoints->all[i];
 
-		if (breakpoint->at.value != ip)
+		if (breakpoint->in_file || breakpoint->at.value != ip)
 			continue;
 		if (!again)
 			breakpoint->hit(breakpoint, vcpu->index, &vcpu->regs, &gprs);
 		found = true;
 	}
 	return found;
+}
+
+void vcpu_debug_hit_in_file(struct vcpu *vcpu, const struct file_code *code)
+{
+	const struct breakpoints *breakpoints = &vcpu->debug.breakpoints;
+	struct guest_gprs gprs;
+
+	vcpu_arch_gprs(vcpu, &gprs);
+	for (size_t i = 0; i < breakpoints->n; i++) {
+		struct guest_breakpoint *breakpoint = breakpoints->all[i];
+
+		if (breakpoint->in_file && file_code_equal(breakpoint->in_file, code))
+			breakpoint->hit(breakpoint, vcpu->index, &vcpu->regs, &gprs);
+	}
 }
 
 static void note_mmio(const struct kvm_run *run, struct guest_access *access)

@@ -50,6 +50,9 @@ bool vcpu_debug_set(struct vcpu *vcpu, const struct breakpoints *breakpoints);
 /* Calls the breakpoints at this address; returns whether there are any. */
 bool vcpu_debug_hit(struct vcpu *vcpu, uint64_t ip);
 
+/* Calls those in this place of a file. */
+void vcpu_debug_hit_in_file(struct vcpu *vcpu, const struct file_code *code);
+
 /* Around the handling of an exit. */
 void vcpu_observe_exit(struct vcpu *vcpu, bool interrupted);
 void vcpu_observe_handled(struct vcpu *vcpu);
@@ -64,6 +67,9 @@ size_t vcpu_arch_breakpoints(const struct vcpu_machine *machine);
 /* Why there can be no patches, and why no steps: a clause; NULL: there can be. */
 const char *vcpu_arch_why_no_patch(const struct vcpu_machine *machine);
 const char *vcpu_arch_why_no_step(const struct vcpu_machine *machine);
+
+/* The same of a patch in place of this instruction of programs; [n] bytes of code begin with it. */
+const char *vcpu_arch_why_no_file_patch(const struct vcpu_machine *machine, const uint8_t *code, size_t n);
 
 /* Tells KVM again what to stop at, as struct vcpu_debug has it. False, with errno. */
 bool vcpu_arch_debug(struct vcpu *vcpu);
@@ -86,5 +92,10 @@ bool vcpu_arch_trapped(const struct vcpu *vcpu);
  * does. False: nothing has happened, and it needs a step.
  */
 bool vcpu_arch_execute(struct vcpu *vcpu, const uint8_t *place);
+/*
+ * The same of an instruction of a program, where the guest takes the page fault first that it may need. False: nothing
+ * has happened, and it cannot be done.
+ */
+bool vcpu_arch_execute_in_program(struct vcpu *vcpu, const struct file_code *code);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "guest/guest.h"
+#include "kvm/vcpu/file_patch.h"
 #include "kvm/vcpu/patch.h"
 
 struct devices;
@@ -34,6 +35,7 @@ struct vcpu_machine {
 	struct machine_arch *arch;          /* [I] what the architecture keeps of it: vcpu/x86, vcpu/arm64 */
 	struct devices *devices;            /* [I] */
 	struct patches patches;             /* those of the breakpoints that are patched */
+	struct file_patches file_patches;   /* the same in pages of files */
 	struct vcpu *vcpus;                 /* [I] */
 	unsigned n_vcpus;                   /* [I] those that are initialised */
 	struct vcpu *_Atomic alone;         /* [a] no other vCPU enters the guest; NULL: all may */

@@ -7,6 +7,7 @@
 #include "kvm/host/memory.h"
 #include "kvm/vcpu/patch.h"
 #include "kvm/vcpu/vcpu.h"
+#include "kvm/vcpu/vcpu_file_patch.h"
 #include "kvm/vcpu/vcpu_machine.h"
 
 /* ---- where an instruction is ---- */
@@ -58,7 +59,7 @@ static const uint8_t *code_at(struct vcpu *vcpu, uint64_t ip)
  * machine->alone is the vCPU that has the turn: no other vCPU enters the guest (is_held of vcpu.c), and here we wait
  * until each has left it. False: it is another's turn, for which this one has to wait outside.
  */
-static bool alone_begin(struct vcpu *vcpu)
+bool vcpu_alone_begin(struct vcpu *vcpu)
 {
 	struct vcpu_machine *machine = vcpu->machine;
 	struct vcpu *none = NULL;
@@ -71,7 +72,7 @@ static bool alone_begin(struct vcpu *vcpu)
 	return true;
 }
 
-static void alone_end(struct vcpu *vcpu)
+void vcpu_alone_end(struct vcpu *vcpu)
 {
 	struct vcpu_machine *machine = vcpu->machine;
 
@@ -106,7 +107,7 @@ void vcpu_patch_returned(struct vcpu *vcpu, int failed)
 		return;
 	patches_lay(&vcpu->machine->patches, (gva_t){patch->over}, patch->place);
 	patch->stepping = false;
-	alone_end(vcpu);
+	vcpu_alone_end(vcpu);
 	if (!stepped)
 		set_stepping(vcpu, false);
 }
@@ -117,10 +118,10 @@ static void step_over(struct vcpu *vcpu, const uint8_t *place)
 	struct vcpu_patch *patch = &vcpu->patch;
 	gva_t at = {guest_regs_ip(&vcpu->regs)};
 
-	if (!alone_begin(vcpu))
+	if (!vcpu_alone_begin(vcpu))
 		return;
 	if (!patches_lift(&vcpu->machine->patches, at, place)) {
-		alone_end(vcpu);
+		vcpu_alone_end(vcpu);
 		return;
 	}
 	vcpu_debug_hit(vcpu, at.value);
@@ -136,6 +137,8 @@ bool vcpu_patch_exit(struct vcpu *vcpu)
 
 	if (!vcpu_arch_trapped(vcpu))
 		return false;
+	if (vcpu_file_patch_exit(vcpu))
+		return true;
 	const uint8_t *place = code_at(vcpu, at.value);
 	if (!place)
 		return false;

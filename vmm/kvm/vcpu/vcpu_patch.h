@@ -19,6 +19,13 @@ struct vcpu_patch {
 	const uint8_t *place; /* where the trap was */
 };
 
+/*
+ * On its thread: no other vCPU is in the guest from the one on until the other. False: it is another's turn, for which
+ * this one has to wait outside.
+ */
+bool vcpu_alone_begin(struct vcpu *vcpu);
+void vcpu_alone_end(struct vcpu *vcpu);
+
 /* The host memory of an instruction, in the address space of any vCPU of the guest; NULL: there is none. */
 uint8_t *vcpu_patch_find(struct vcpu_machine *machine, gva_t at);
 

@@ -92,6 +92,22 @@ bool vcpu_arch_execute(struct vcpu *vcpu, const uint8_t *place)
 	return false;
 }
 
+/* Probes of programs are for x86-64. */
+const char *vcpu_arch_why_no_file_patch(const struct vcpu_machine *machine, const uint8_t *code, size_t n)
+{
+	(void)machine;
+	(void)code;
+	(void)n;
+	return "there are none on arm64";
+}
+
+bool vcpu_arch_execute_in_program(struct vcpu *vcpu, const struct file_code *code)
+{
+	(void)vcpu;
+	(void)code;
+	return false;
+}
+
 /*
  * The step over a breakpoint is done. An interrupt may have come instead, as KVM does not hold them back: its return
  * leads to the breakpoint once more.

@@ -11,6 +11,7 @@
 #include "kvm/host/x86/kvm_vcpu.h"
 #include "kvm/vcpu/patch.h"
 #include "kvm/vcpu/vcpu_machine.h"
+#include "kvm/vcpu/x86/patch_execute.h"
 
 /* Debug registers (SDM vol. 3B, 17.2). R/W and LEN of an instruction breakpoint are 0. */
 #define DR6_BREAKPOINTS UINT64_C(0xf)
@@ -18,6 +19,7 @@
 #define DR6_BT (UINT64_C(1) << 15)
 #define DR7_FIXED 0x400u
 #define DR7_GLOBAL(n) (UINT64_C(2) << 2 * (n))
+#define FLAG_TF UINT64_C(0x100)
 #define VECTOR_BP 3u
 #define BREAKPOINTS 4u /* SDM vol. 3B, 17.2.1 */
 #define INT3 0xccu
@@ -66,7 +68,8 @@ static bool apply(struct vcpu *vcpu, uint32_t inject)
 		wanted.control |= KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP;
 	if (debug->stepping || step_goes_on(step))
 		wanted.control |= KVM_GUESTDBG_SINGLESTEP | vcpu->machine->arch->step_control;
-	if (breakpoints_patched(&debug->breakpoints))
+	/* Where there were patches in files, a trap may be left behind. */
+	if (breakpoints_patched(&debug->breakpoints) || atomic_load(&vcpu->machine->file_patches.n) > 0)
 		wanted.control |= KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_SW_BP;
 	return ioctl(vcpu->fd, KVM_SET_GUEST_DEBUG, &wanted) == 0;
 }
@@ -110,6 +113,19 @@ static bool inject_db(struct vcpu *vcpu, uint64_t dr6)
 	registers.dr6 = (registers.dr6 & ~DR6_BREAKPOINTS) | (dr6 & (DR6_BREAKPOINTS | DR6_BD | DR6_BS | DR6_BT));
 	return ioctl(vcpu->fd, KVM_SET_DEBUGREGS, &registers) == 0 &&
 	       apply(vcpu, KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_INJECT_DB);
+}
+
+bool vcpu_end_step(struct vcpu *vcpu)
+{
+	struct vcpu_debug *debug = &vcpu->debug;
+	struct kvm_regs *regs = &vcpu->run->s.regs.regs;
+
+	if (debug->stepping) {
+		debug->stepping = false;
+		return apply(vcpu, 0);
+	}
+	/* KVM would drop the exception with registers that come later (__set_regs). */
+	return !(regs->rflags & FLAG_TF) || (ioctl(vcpu->fd, KVM_SET_REGS, regs) == 0 && inject_db(vcpu, DR6_BS));
 }
 
 static bool inject(struct vcpu *vcpu, const struct kvm_debug_exit_arch *exit)
@@ -246,6 +262,16 @@ const char *vcpu_arch_why_no_step(const struct vcpu_machine *machine)
 	return (machine->arch->step_control & KVM_GUESTDBG_BLOCKIRQ) != 0
 	               ? NULL
 	               : "this host's KVM lacks KVM_GUESTDBG_BLOCKIRQ (Linux 5.16)";
+}
+
+const char *vcpu_arch_why_no_file_patch(const struct vcpu_machine *machine, const uint8_t *code, size_t n)
+{
+	(void)machine;
+	if (host_kind() == HOST_PVM)
+		return "this host's KVM gives the INT3 of a program to the guest";
+	return patch_executes(code, n, true)
+	               ? NULL
+	               : "the instruction there is none of those that are executed in the place of an INT3 (moves, arithmetic with registers, PUSH, POP, NOP, JMP, CALL, RET)";
 }
 
 const char *vcpu_arch_why_no_patch(const struct vcpu_machine *machine)

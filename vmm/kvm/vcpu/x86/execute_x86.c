@@ -41,7 +41,7 @@ bool vcpu_arch_execute(struct vcpu *vcpu, const uint8_t *place)
 	uint8_t code[INSTRUCTION_LENGTH_MAX];
 	struct page_walk walk;
 	struct patch_execution execution = {
-		.regs = run->s.regs.regs, .gs_base = sregs->gs.base, .read = read_kernel, .data = &walk};
+		.regs = run->s.regs.regs, .user = false, .gs_base = sregs->gs.base, .read = read_kernel, .data = &walk};
 	void *stack = NULL;
 
 	if (vcpu->regs.cpl != 0 || !sregs->cs.l || vcpu->arch->step.stepper || vcpu->debug.stepping)

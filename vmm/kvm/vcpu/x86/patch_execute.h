@@ -12,6 +12,7 @@
 
 struct patch_execution {
 	struct kvm_regs regs;           /* in: before the instruction; out: behind it */
+	bool user;                      /* in: of a program, in user mode */
 	uint64_t gs_base;               /* in */
 	struct interpreter_write write; /* out: to be done; 0 bytes: none */
 	/* Memory of the guest. */
@@ -19,7 +20,10 @@ struct patch_execution {
 	void *data;
 };
 
-/* False, with `regs` unchanged: it needs a step. `code` is the instruction's, of 64-bit code in kernel mode. */
+/* Whether patch_execute can do it, whatever the registers and the memory are. */
+bool patch_executes(const uint8_t *code, size_t n, bool user);
+
+/* False, with `regs` unchanged: it needs a step. `code` is the instruction's, of 64-bit code. */
 bool patch_execute(struct patch_execution *execution, const uint8_t *code, size_t n);
 
 #endif

@@ -60,6 +60,11 @@ bool vcpu_was_reset(const struct vcpu *vcpu);
 
 /* Debug registers (SDM vol. 3B, 17.2). */
 #define DR6_BS (UINT64_C(1) << 14)
+/*
+ * An instruction was executed on its registers that it may have been about to step over: for a breakpoint of ours, or
+ * for a debugger in the guest, which gets its exception. False, with errno.
+ */
+bool vcpu_end_step(struct vcpu *vcpu);
 /* After KVM_EXIT_DEBUG. */
 void vcpu_debug_exit(struct vcpu *vcpu);
 
