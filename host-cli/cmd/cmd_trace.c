@@ -44,8 +44,8 @@ static const struct option_row options[] = {
 	{"cgroup", OPTION_TEXT, offsetof(struct trace_values, cgroup),
          "probes of programs: only in processes in this cgroup", "PATH"},
 	{"breakpoints", OPTION_TEXT, offsetof(struct trace_values, breakpoints),
-         "how to probe functions: processor (one of its few registers), patch (INT3 or BRK) or any", "MEANS",
-         "processor patch any"},
+         "how to probe functions: processor (one of its few registers), patch (INT3 or BRK; of a program, in its file, for all processes) or any",
+         "MEANS", "processor patch any"},
 	{"filter", OPTION_TEXTS, offsetof(struct trace_values, filters),
          "only events with FIELD=VALUE, or !=, <, <=, > or >=; may be repeated, and all must match", "FILTER"},
 	{"count-by", OPTION_TEXTS, offsetof(struct trace_values, counts),
@@ -321,6 +321,9 @@ static void warn_of_lost(const json_t *state)
 			continue;
 		if (g_strcmp0(member_text(probe, "breakpoint"), "processor") == 0)
 			say("the guest has unloaded the module of %s; later hits are not recorded", name);
+		else if (json_is_integer(json_object_get(probe, "processes")))
+			say("the guest has written to the file of %s, and has its code back; later hits are not recorded",
+			    name);
 		else
 			say("the guest has overwritten the breakpoint of %s; later hits are not recorded", name);
 	}

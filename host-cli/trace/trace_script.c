@@ -131,13 +131,16 @@ static bool place_target(struct trace_script *self, struct target *target, const
 	return true;
 }
 
-/* Those of patterns that can be patches, where the others may need all breakpoints of the processor. */
+/*
+ * Those of patterns that can be patches, where the others may need all breakpoints of the processor; not those of
+ * programs, which all processes would share.
+ */
 static void patch_targets(struct trace_script *self)
 {
 	for (guint i = 0; i < self->targets->len; i++) {
 		struct target *target = g_ptr_array_index(self->targets, i);
 
-		if (target->is_of_pattern)
+		if (target->is_of_pattern && !probe_name_program(target->name))
 			place_target(self, target, TRACE_PATCH, NULL);
 	}
 }

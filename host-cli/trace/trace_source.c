@@ -140,7 +140,10 @@ json_t *trace_source_matching(struct trace_source *source, const char *pattern, 
 	return NULL;
 }
 
-/* The names that could not be patched (new reference); steals `names`. */
+/*
+ * The names that could not be patched, and those of programs, of which all processes would share the patches (new
+ * reference); steals `names`.
+ */
 static json_t *patch_all(struct trace_source *source, json_t *names, const struct trace_options *options)
 {
 	struct trace_options patch = *options;
@@ -149,7 +152,8 @@ static json_t *patch_all(struct trace_source *source, json_t *names, const struc
 
 	patch.breakpoints = TRACE_PATCH;
 	json_array_foreach(names, i, name)
-		if (!trace_source_add(source, json_string_value(name), &patch, NULL))
+		if (probe_name_program(json_string_value(name)) ||
+		    !trace_source_add(source, json_string_value(name), &patch, NULL))
 			json_array_append(others, name);
 	json_decref(names);
 	return others;

@@ -334,13 +334,19 @@ static size_t breakpoints_free(struct guest *guest G_GNUC_UNUSED)
 	return GUEST_BREAKPOINT_ADDRESSES_MAX;
 }
 
+static void unpatch_file(struct guest *guest G_GNUC_UNUSED, uint64_t mapping G_GNUC_UNUSED,
+                         uint64_t offset G_GNUC_UNUSED, uint8_t *code G_GNUC_UNUSED, size_t n G_GNUC_UNUSED)
+{
+}
+
 static const struct guest_debug_ops guest_debug_ops = {.breakpoint_add = breakpoint_add,
                                                        .breakpoints_free = breakpoints_free,
                                                        .breakpoint_remove = breakpoint_remove,
                                                        .breakpoint_intact = breakpoint_intact,
                                                        .observer_add = observer_add,
                                                        .observer_remove = observer_remove,
-                                                       .msrs_watch = msrs_watch};
+                                                       .msrs_watch = msrs_watch,
+                                                       .unpatch_file = unpatch_file};
 
 static void take_lines(struct fuzz_server *server)
 {

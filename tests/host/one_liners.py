@@ -418,8 +418,7 @@ class Lessons(harness.ProgramTest):
                                            (("-e", NOTE + "ing"), 1, 'no static probe "known:ticking"'),
                                            (("-e", "user:/bin/nothing:main"), 1, "no copy of that file"),
                                            (("-e", STEPS + ":return", "-e", TICK, "--comm", "ticker"), 1,
-                                            "cannot place .*tick: the processor has 4 breakpoints"),
-                                           (("-e", TICK, "--breakpoints", "patch"), 1, "share the page")):
+                                            "cannot place .*tick: the processor has 4 breakpoints")):
             self.refused(VPROF, "trace", self.engine.path, *arguments, status=status, message=message)
 
     def list_probes(self, *arguments):

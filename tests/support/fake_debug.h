@@ -100,10 +100,16 @@ static inline bool fake_registers_read(struct guest *guest G_GNUC_UNUSED, unsign
 	return true;
 }
 
+static inline void fake_unpatch_file(struct guest *guest G_GNUC_UNUSED, uint64_t mapping G_GNUC_UNUSED,
+                                     uint64_t offset G_GNUC_UNUSED, uint8_t *code G_GNUC_UNUSED, size_t n G_GNUC_UNUSED)
+{
+}
+
 static const struct guest_debug_ops fake_debug_ops = {.breakpoint_add = fake_breakpoint_add,
                                                       .breakpoint_remove = fake_breakpoint_remove,
                                                       .breakpoint_intact = fake_breakpoint_intact,
                                                       .unpatch = fake_unpatch,
+                                                      .unpatch_file = fake_unpatch_file,
                                                       .observer_add = fake_observer_add,
                                                       .observer_remove = fake_observer_remove,
                                                       .msrs_watch = fake_msrs_watch,

@@ -2,7 +2,7 @@
 /* Probes of programs in the processes of a kernel in memory laid out by hand: which breakpoints there are, and when. */
 #include <check.h>
 
-#include "fake_process.h"
+#include "fake_page_cache.h"
 #include "fake_tasks.h"
 #include "run_suite.h"
 #include "sample/probe_priv.h"
@@ -21,6 +21,7 @@ static struct probe_set set;
 static struct probe *probe;
 static struct guest_breakpoint *breakpoints[BREAKPOINTS_MAX];
 static size_t n_breakpoints;
+static enum guest_breakpoint_kind kind;      /* that place() asks for */
 static uint64_t mount, top, mm[6], roots[6]; /* of each task */
 
 /* ---- in the place of other files of the room ---- */
@@ -72,8 +73,21 @@ static size_t breakpoints_free(struct guest *guest G_GNUC_UNUSED)
 	return BREAKPOINTS_MAX - n_breakpoints;
 }
 
-static const struct guest_debug_ops debug = {
-	.breakpoint_add = breakpoint_add, .breakpoint_remove = breakpoint_remove, .breakpoints_free = breakpoints_free};
+static bool breakpoint_intact(struct guest *guest G_GNUC_UNUSED, const struct guest_breakpoint *breakpoint)
+{
+	return breakpoint != breakpoints[0];
+}
+
+static void unpatch_file(struct guest *guest G_GNUC_UNUSED, uint64_t mapping G_GNUC_UNUSED,
+                         uint64_t offset G_GNUC_UNUSED, uint8_t *code G_GNUC_UNUSED, size_t n G_GNUC_UNUSED)
+{
+}
+
+static const struct guest_debug_ops debug = {.breakpoint_add = breakpoint_add,
+                                             .breakpoint_remove = breakpoint_remove,
+                                             .breakpoint_intact = breakpoint_intact,
+                                             .breakpoints_free = breakpoints_free,
+                                             .unpatch_file = unpatch_file};
 
 /* Which processes there are, of 1, 4 and 5. */
 static void run(bool fourth, bool fifth)
@@ -105,6 +119,7 @@ static void execute(unsigned task, const char *name, uint64_t start)
 		fake_set(&process, mm[task], MM_PGD, FAKE_KERNEL + root);
 		fake_write(&process.fake, FAKE_TASK(task) + fake_task_layout.mm, mm[task]);
 	}
+	fake_set(&process, file, layout->file_mapping, FAKE_MAPPING);
 	fake_set(&process, mm[task], layout->mm_tree, leaf);
 	fake_set(&process, mm[task], layout->mm_start_code, leaf);
 	fake_node_slot(&process, leaf, 0, start - 1, 0);
@@ -127,6 +142,7 @@ static void setup(void)
 	mount = fake_mount(&process, top, 0, 0);
 	memset(mm, 0, sizeof(mm));
 	n_breakpoints = 0;
+	kind = GUEST_BREAKPOINT_ANY;
 	hub = (struct probe_hub){.guest = &process.fake.guest, .sets = g_ptr_array_new()};
 	set = (struct probe_set){.hub = &hub, .probes = g_ptr_array_new()};
 	g_ptr_array_add(hub.sets, &set);
@@ -159,6 +175,7 @@ static bool place(const char *text, size_t n_returns, GError **error)
 	probe = g_new0(struct probe, 1);
 	probe->set = &set;
 	probe->options.program = &program;
+	probe->options.breakpoint = kind;
 	ck_assert(probe_spec_parse(text, &probe->spec, NULL));
 	g_ptr_array_add(set.probes, probe);
 	const bool done = probe_user_place(probe, error);
@@ -349,6 +366,94 @@ START_TEST(a_file_with_a_longer_name)
 }
 END_TEST
 
+/* The second page of the file, which has the function. */
+static void set_page(uint64_t entry)
+{
+	fake_cache_init(&process, 0x3000);
+	kernel.page_cache = fake_cache_layout;
+	kernel.has_page_cache = true;
+	const uint64_t node = fake_cache_node(&process, 0);
+	fake_cache_slot(&process, node, 1, entry);
+	fake_set(&process, FAKE_MAPPING, fake_cache_layout.mapping_root, node);
+}
+
+static void assert_in_file(size_t n, const uint64_t *offsets)
+{
+	ck_assert_uint_eq(n_breakpoints, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct guest_breakpoint *breakpoint = breakpoints[i];
+
+		ck_assert_int_eq(breakpoint->kind, GUEST_BREAKPOINT_PATCH);
+		ck_assert_ptr_nonnull(breakpoint->in_file);
+		ck_assert_uint_eq(breakpoint->in_file->mapping, FAKE_MAPPING);
+		ck_assert_uint_eq(breakpoint->in_file->offset, offsets[i]);
+		ck_assert_uint_eq(breakpoint->in_file->n, 1);
+	}
+}
+
+#define PAGE UINT64_C(0x70000)
+
+/* Once for all processes, and for those that come later. */
+START_TEST(patches_are_in_the_file)
+{
+	static const uint64_t places[] = {FUNCTION, FUNCTION + 8, FUNCTION + 16};
+
+	memset(process.fake.ram + PAGE, 0x90, 4096);
+	kind = GUEST_BREAKPOINT_PATCH;
+	set_page(0);
+	execute(4, "bench", FIRST);
+	add("user:/bench:main:return", 2);
+	assert_in_file(0, NULL); /* the page is not there */
+	ck_assert_uint_eq(probe_user_processes(probe->user), 0);
+	set_page(fake_folio(&process, PAGE, 1));
+	look();
+	assert_in_file(3, places);
+	ck_assert_uint_eq(probe_user_processes(probe->user), 1);
+	execute(5, "bench", SECOND);
+	run(true, true);
+	look();
+	assert_in_file(3, places);
+	ck_assert_uint_eq(probe_user_processes(probe->user), 2);
+	run(false, false);
+	look();
+	assert_in_file(3, places);
+	ck_assert_uint_eq(probe_user_processes(probe->user), 0);
+	ck_assert_int_eq(probe_user_kind(probe->user), GUEST_BREAKPOINT_PATCH);
+	ck_assert(!probe_user_intact(probe));
+	drop();
+}
+END_TEST
+
+/* All of them, or none. */
+START_TEST(patches_that_are_refused)
+{
+	GError *error = NULL;
+
+	memset(process.fake.ram + PAGE, 0x90, 4096);
+	kind = GUEST_BREAKPOINT_PATCH;
+	set_page(fake_folio(&process, PAGE, 1));
+	execute(4, "bench", FIRST);
+	ck_assert(!place("user:/bench:main:return", BREAKPOINTS_MAX, &error));
+	ck_assert(g_error_matches(error, GUEST_ERROR, GUEST_ERROR_TAKEN));
+	ck_assert_uint_eq(n_breakpoints, 0);
+	g_clear_error(&error);
+	g_ptr_array_remove(set.probes, probe);
+	g_free(probe);
+	process.fake.ram[PAGE + FUNCTION % 4096] = 0x06; /* PUSH ES, which 64-bit code does not have */
+	ck_assert(!place("user:/bench:main", 0, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, "there is no instruction"));
+	g_clear_error(&error);
+	g_ptr_array_remove(set.probes, probe);
+	g_free(probe);
+	kernel.page_cache.has_states = false;
+	ck_assert(!place("user:/bench:main", 0, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, "CONFIG_DEBUG_INFO_BTF"));
+	g_clear_error(&error);
+	g_ptr_array_remove(set.probes, probe);
+	g_clear_pointer(&probe, g_free);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("probe_user");
@@ -362,6 +467,8 @@ int main(void)
 	tcase_add_test(tc, places_that_are_none);
 	tcase_add_test(tc, an_offset_is_checked_when_it_can_be);
 	tcase_add_test(tc, a_file_with_a_longer_name);
+	tcase_add_test(tc, patches_are_in_the_file);
+	tcase_add_test(tc, patches_that_are_refused);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

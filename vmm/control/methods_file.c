@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "control/method_priv.h"
+#include "guest/guest_debug.h"
 #include "guest/page_cache.h"
 #include "lib/parser/parser.h"
 #include "lib/record/hex.h"
@@ -17,6 +18,18 @@ struct file_copy {
 	uint64_t from;  /* where the part at hand begins */
 	uint64_t pages; /* in memory, of that part */
 };
+
+/* As the file has it: without patches of probes. */
+static bool page_read(struct file_copy *copy, uint64_t at, uint8_t page[PAGE_CACHE_PAGE_BYTES])
+{
+	struct guest *guest = copy->cache.walk->guest;
+
+	if (!page_cache_read(&copy->cache, at / PAGE_CACHE_PAGE_BYTES, page))
+		return false;
+	if (guest->debug)
+		guest->debug->unpatch_file(guest, copy->cache.mapping, at, page, PAGE_CACHE_PAGE_BYTES);
+	return true;
+}
 
 /* Pages that are not in memory stay holes. */
 static bool pages_copy(struct file_copy *copy, int to)
@@ -29,7 +42,7 @@ static bool pages_copy(struct file_copy *copy, int to)
 	for (uint64_t at = 0; at < part; at += sizeof(page)) {
 		const size_t n = (size_t)MIN(part - at, sizeof(page));
 
-		if (!page_cache_read(&copy->cache, (copy->from + at) / sizeof(page), page))
+		if (!page_read(copy, copy->from + at, page))
 			continue;
 		if (pwrite(to, page, n, (off_t)at) != (ssize_t)n)
 			return false;

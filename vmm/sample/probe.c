@@ -309,7 +309,8 @@ static void fill_info(const struct probe *probe, struct probe_info *info)
 		return;
 	}
 	if (probe->user) {
-		info->breakpoint = GUEST_BREAKPOINT_PROCESSOR;
+		info->breakpoint = probe_user_kind(probe->user);
+		info->intact = probe_user_intact((struct probe *)probe);
 		info->is_of_program = true;
 		info->processes = probe_user_processes(probe->user);
 		info->similar = probe_user_similar(probe->user);

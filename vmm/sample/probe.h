@@ -108,7 +108,8 @@ struct probe_info {
 	bool is_of_program;                    /* in processes, of which there are `processes` */
 	size_t processes;                      /* 0: it waits for one */
 	const char *similar;                   /* another file with its name that a process has; NULL; borrowed */
-	bool intact; /* false: the guest has overwritten the breakpoint, or unloaded its module: it fires no more */
+	bool intact; /* false: the guest has overwritten the breakpoint or its page, or unloaded its module: it fires no
+	                more */
 };
 
 /* Errors: PROBE_ERROR, FIELD_ERROR, GUEST_ERROR (it cannot be placed), those of images and symbol tables. */

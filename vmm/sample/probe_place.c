@@ -204,20 +204,6 @@ static bool place_tracepoint(struct probe *probe, GError **error)
 	return true;
 }
 
-/* ---- functions of programs ---- */
-
-static bool place_user(struct probe *probe, GError **error)
-{
-	if (probe->options.breakpoint == GUEST_BREAKPOINT_PATCH) {
-		g_set_error(
-			error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
-			"cannot place %s by patching: all processes share the page of the file; use a breakpoint of the processor (\"--breakpoints processor\")",
-			probe->spec.name);
-		return false;
-	}
-	return probe_user_place(probe, error);
-}
-
 /* ---- one breakpoint ---- */
 
 static bool place_breakpoint(struct probe *probe, GError **error)
@@ -242,7 +228,7 @@ static bool place_breakpoint(struct probe *probe, GError **error)
 bool probe_place(struct probe *probe, GError **error)
 {
 	if (probe->spec.provider->programs)
-		return place_user(probe, error);
+		return probe_user_place(probe, error);
 	return probe->spec.provider->traces ? place_tracepoint(probe, error) : place_breakpoint(probe, error);
 }
 

@@ -9,6 +9,7 @@
 #include "guest/cgroup.h"
 #include "guest/elf_note.h"
 #include "guest/field_path.h"
+#include "guest/file_code.h"
 #include "guest/module.h"
 #include "guest/operand.h"
 #include "guest/syscall_table.h"
@@ -192,12 +193,38 @@ void probe_user_remove(struct probe *probe);
 size_t probe_user_processes(const struct probe_user *self); /* that it is in */
 /* A file with the program's name that a process has, under another path; NULL. Borrowed. */
 const char *probe_user_similar(const struct probe_user *self);
+/* Which kind its breakpoints have, and whether all of them are there. */
+enum guest_breakpoint_kind probe_user_kind(const struct probe_user *self);
+bool probe_user_intact(struct probe *probe);
+const struct user_program *probe_user_program(const struct probe_user *self);
 /* Those that began later, and that found no breakpoint free; since probe_user_reset. */
 uint64_t probe_user_unplaced(const struct probe_user *self);
 void probe_user_reset(struct probe_user *self);
 /* Looks for processes that begin and end, now and from now on, until it is destroyed. NULL: no probe has programs. */
 GSource *probe_user_watch(struct probe_set *set);
 struct probe *probe_user_probe(const struct guest_breakpoint *breakpoint);
+enum user_found {
+	USER_ABSENT,
+	USER_LATER,   /* it cannot be checked now */
+	USER_REFUSED, /* for a reason */
+	USER_HERE,
+};
+/* [M] main thread only, [I] immutable while it is used. */
+struct user_site {
+	struct guest_breakpoint breakpoint; /* [I] first: the argument of `hit` */
+	struct probe *probe;                /* [I] */
+	struct file_code code;              /* [I] of a patch */
+	size_t place;                       /* [I] of a patch: which of the program's places */
+	bool is_used;                       /* [M] of a breakpoint of the processor */
+};
+/*
+ * probe_file.c: patches in the file, of which a process has the struct file at `file`, unless it has them; behind the
+ * others in `sites`, of struct user_site. USER_LATER: its pages are not in memory. USER_REFUSED: an error.
+ */
+enum user_found probe_file_place(struct probe *probe, GPtrArray *sites, const struct kernel_layout *kernel,
+                                 struct page_walk *walk, uint64_t file, GError **error);
+void probe_file_remove(struct probe *probe, GPtrArray *sites);
+bool probe_file_intact(struct probe *probe, const GPtrArray *sites);
 /* What the breakpoint is in the process that has hit it. */
 struct user_hit {
 	uint64_t mm;
@@ -231,6 +258,9 @@ struct user_operands {
 	struct guest_operand all[GUEST_OPERANDS_MAX];
 	size_t n;
 };
+/* Whether the task itself is chosen, as one of the process, or a thread of it. No lock, no allocation. */
+bool user_program_has(const struct user_program *program, const struct kernel_layout *kernel, struct page_walk *walk,
+                      const struct task *task);
 /* From the options of the probe; starts as zero. Errors: PROBE_ERROR_SYNTAX. */
 bool user_program_init(struct user_program *program, const struct probe *probe, GError **error);
 void user_program_clear(struct user_program *program);
@@ -239,15 +269,13 @@ bool user_program_wants(const struct user_program *program, const struct kernel_
                         const struct task *task);
 struct user_place {
 	uint64_t root, mm; /* root: of its page tables */
+	uint64_t file;     /* address of its struct file */
 	uint64_t base;     /* where byte 0 of the file would be, counted back from its code */
 };
-enum user_found {
-	USER_ABSENT,
-	USER_LATER,   /* it cannot be checked now */
-	USER_REFUSED, /* for the reason *why, a new string */
-	USER_HERE,
-};
-/* *similar: NULL, or another file with the same name that was seen before; it becomes that, a new string. */
+/*
+ * *similar: NULL, or another file with the same name that was seen before; it becomes that, a new string. *why: of
+ * USER_REFUSED, a new string.
+ */
 enum user_found user_program_find(const struct user_program *program, const struct kernel_layout *kernel,
                                   struct page_walk *walk, const struct task *task, struct user_place *place,
                                   char **similar, char **why);

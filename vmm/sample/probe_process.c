@@ -85,19 +85,24 @@ void user_program_clear(struct user_program *program)
 	g_free(program->cgroup);
 }
 
-bool user_program_wants(const struct user_program *program, const struct kernel_layout *kernel, struct page_walk *walk,
-                        const struct task *task)
+bool user_program_has(const struct user_program *program, const struct kernel_layout *kernel, struct page_walk *walk,
+                      const struct task *task)
 {
 	const struct task_view view = {.layout = &kernel->tasks, .walk = walk};
 	char buffer[CGROUP_PATH_BYTES];
 	struct cgroup cgroup;
 
-	if (task->mm == 0 || task->pid != task->tid ||
-	    (program->targets.n > 0 && !task_targets_match(&program->targets, NULL, &view, task)))
+	if (task->mm == 0 || (program->targets.n > 0 && !task_targets_match(&program->targets, NULL, &view, task)))
 		return false;
 	return !program->cgroup ||
 	       (kernel->has_cgroups && cgroup_read(&kernel->cgroups, walk, task, &cgroup) &&
 	        g_strcmp0(cgroup_path(&kernel->cgroups, walk, &cgroup, buffer), program->cgroup) == 0);
+}
+
+bool user_program_wants(const struct user_program *program, const struct kernel_layout *kernel, struct page_walk *walk,
+                        const struct task *task)
+{
+	return task->pid == task->tid && user_program_has(program, kernel, walk, task);
 }
 
 /* ---- where it is ---- */
@@ -171,23 +176,39 @@ static bool is_another_build(const struct user_program *program, const struct se
 	return n > 0 && known > 0 && (n != known || memcmp(build_id, program->build_id, n) != 0);
 }
 
+/* The process's code, where it has the file, without patches of ours. False: it is not in memory. */
+static bool read_code(const struct search *search, struct page_walk *walk, uint64_t offset, uint8_t *code, size_t n)
+{
+	const struct vma *found = &search->found;
+	struct guest *guest = walk->guest;
+	uint64_t mapping;
+
+	if (!page_walk_read(walk, (gva_t){found->start - found->file_offset + offset}, code, n))
+		return false;
+	if (page_walk_read_kernel(search->walk, (gva_t){found->file + search->layout->file_mapping}, &mapping,
+	                          sizeof(mapping)))
+		guest->debug->unpatch_file(guest, mapping, offset, code, n);
+	return true;
+}
+
 /* A build-id may be missing: is there what the copy has? Code that is not in memory is not asked. */
-static bool may_return(const struct user_program *program, struct page_walk *walk, uint64_t base)
+static bool may_return(const struct user_program *program, const struct search *search, struct page_walk *walk,
+                       uint64_t base)
 {
 	const struct processor_code *of = processor_of(walk->tables.processor)->code;
 	uint8_t code[CODE_BYTES_MAX];
 	uint64_t target;
 
 	for (size_t i = 1; !program->operands && i < program->n_places; i++)
-		if (page_walk_read(walk, (gva_t){base + program->places[i]}, code, of->length_max) &&
+		if (read_code(search, walk, program->places[i], code, of->length_max) &&
 		    of->flow(code, of->length_max, base + program->places[i], &target) == FLOW_ON)
 			return false;
 	return true;
 }
 
 /* Of a place behind the function's begin, which users may have counted wrong. */
-static enum user_found check_boundary(const struct user_program *program, struct page_walk *walk, uint64_t base,
-                                      char **why)
+static enum user_found check_boundary(const struct user_program *program, const struct search *search,
+                                      struct page_walk *walk, uint64_t base, char **why)
 {
 	const struct processor_code *of = processor_of(walk->tables.processor)->code;
 	const uint64_t distance = program->places[0] - program->function;
@@ -200,7 +221,7 @@ static enum user_found check_boundary(const struct user_program *program, struct
 		return USER_REFUSED;
 	}
 	g_autofree uint8_t *code = g_malloc0(n);
-	if (!page_walk_read(walk, (gva_t){base + program->function}, code, distance + 1))
+	if (!read_code(search, walk, program->function, code, distance + 1))
 		return USER_LATER;
 	const char *wrong = of->why_no_boundary(code, n, distance);
 	if (wrong)
@@ -224,6 +245,7 @@ enum user_found user_program_find(const struct user_program *program, const stru
 		return USER_ABSENT;
 	place->root = processor_of(walk.tables.processor)->memory->process_root(&walk.tables);
 	place->mm = task->mm;
+	place->file = search.found.file;
 	place->base = search.found.start - search.found.file_offset;
 	if (is_another_build(program, &search, &walk)) {
 		*why = g_strdup("its file has another build-id than the copy here");
@@ -235,9 +257,9 @@ enum user_found user_program_find(const struct user_program *program, const stru
 		*why = g_strdup("the function is not all in one mapping");
 		return USER_REFUSED;
 	}
-	if (!may_return(program, &walk, place->base)) {
+	if (!may_return(program, &search, &walk, place->base)) {
 		*why = g_strdup("its code is another than that of the copy here");
 		return USER_REFUSED;
 	}
-	return check_boundary(program, &walk, place->base, why);
+	return check_boundary(program, &search, &walk, place->base, why);
 }

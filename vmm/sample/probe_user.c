@@ -3,7 +3,7 @@
  * Functions of programs: user:BINARY:FUNCTION. A breakpoint of the processor is for an address, whichever process is
  * there, so a hit counts in the page tables of the processes that have the function at that address. These are looked
  * for when the probe is added, and while it records every LOOK_MS: a process that begins is found, one that ended gives
- * its breakpoints back.
+ * its breakpoints back. Patches are in the file instead (probe_file.c), and every process is asked at its hit.
  */
 #include <string.h>
 
@@ -16,14 +16,8 @@
 #define PROCESSES_MAX 256u
 #define LOOK_MS 100u
 
-/* [M] main thread only, [I] immutable, [a] stored by the main thread, loaded by any. */
-struct user_site {
-	struct guest_breakpoint breakpoint; /* first: the argument of `hit`; [I] while is_used */
-	struct probe *probe;                /* [I] */
-	bool is_used;                       /* [M] */
-};
-
-/* A slot that changes while a vCPU looks is of another process for it: root and mm have to fit. */
+/* [a] stored by the main thread, loaded by any. A slot that changes while a vCPU looks is of another process for it:
+ * root and mm have to fit. */
 struct user_process {
 	_Atomic uint64_t root; /* [a] of its page tables; 0: a free slot */
 	_Atomic uint64_t mm;   /* [a] */
@@ -39,10 +33,12 @@ struct looked {
 	bool is_counted;              /* in `unplaced` */
 };
 
+/* [M] main thread only, [I] immutable. */
 struct probe_user {
 	struct user_program program;                            /* [I] */
 	uint64_t areas[GUEST_VCPUS_MAX];                        /* [I] per-CPU area of each vCPU; 0: not known */
 	struct user_site sites[GUEST_BREAKPOINT_ADDRESSES_MAX]; /* [M] */
+	GPtrArray *patches;                                     /* [M] instead, of struct user_site; NULL */
 	struct user_process processes[PROCESSES_MAX];           /* [a] */
 	GHashTable *looked;                                     /* [M] of struct looked, by mm */
 	unsigned look;                                          /* [M] their number */
@@ -220,6 +216,32 @@ static bool is_placed(const struct looked *looked, const struct user_place *plac
 	       atomic_load(&looked->process->base) == place->base;
 }
 
+/* There was no room for it, or it was refused, when the probe has been there already. */
+static void count_unplaced(struct probe_user *self, struct looked *looked)
+{
+	self->unplaced += !looked->is_counted;
+	looked->is_counted = true;
+}
+
+static void process_patch(struct look *look, struct looked *looked, const struct user_place *place)
+{
+	struct probe_user *self = look->probe->user;
+	g_autoptr(GError) why = NULL;
+
+	looked->found = probe_file_place(look->probe, self->patches, look->kernel, look->walk, place->file, &why);
+	if (looked->found == USER_HERE)
+		looked->process = process_free(self);
+	if (looked->process)
+		process_set(looked->process, place);
+	if (!why)
+		return;
+	if (look->is_first)
+		g_propagate_error(look->error, g_steal_pointer(&why));
+	else
+		count_unplaced(self, looked);
+	look->failed |= look->is_first;
+}
+
 static void process_place(struct look *look, struct looked *looked, const struct user_place *place)
 {
 	struct probe *probe = look->probe;
@@ -227,6 +249,10 @@ static void process_place(struct look *look, struct looked *looked, const struct
 	if (is_placed(looked, place))
 		return;
 	process_leave(looked);
+	if (probe->user->patches) {
+		process_patch(look, looked, place);
+		return;
+	}
 	if (look->is_first) {
 		look->failed |= !process_enter(probe, looked, place, look->error);
 		return;
@@ -235,8 +261,7 @@ static void process_place(struct look *look, struct looked *looked, const struct
 		return;
 	/* Room may come. */
 	looked->found = USER_LATER;
-	probe->user->unplaced += !looked->is_counted;
-	looked->is_counted = true;
+	count_unplaced(probe->user, looked);
 }
 
 static void process_take(struct look *look, const struct task *task)
@@ -332,11 +357,13 @@ static bool can_look(const struct probe *probe, const struct kernel_layout *kern
 {
 	const char *why = NULL;
 
+	if (probe->user->patches)
+		why = file_code_why_not(kernel);
 	if (!kernel->has_list || !kernel->has_mappings || !kernel->has_areas)
 		why = kernel->tasks_why      ? kernel->tasks_why
 		      : kernel->mappings_why ? kernel->mappings_why
 		                             : "its kernel does not say where they are";
-	else if (!session_kernel_walk(probe->set->hub->session, walk))
+	else if (!why && !session_kernel_walk(probe->set->hub->session, walk))
 		why = "no vCPU's page tables lead to its kernel (yet); try again once it has booted";
 	if (why)
 		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
@@ -366,7 +393,7 @@ static size_t count_waiting(const struct probe_hub *hub)
 		for (guint j = 0; j < set->probes->len; j++) {
 			const struct probe *probe = g_ptr_array_index(set->probes, j);
 
-			if (probe->user && probe_user_processes(probe->user) == 0)
+			if (probe->user && !probe->user->patches && probe_user_processes(probe->user) == 0)
 				n += probe->user->program.n_places;
 		}
 	}
@@ -386,7 +413,7 @@ static bool may_wait(const struct probe *probe, const struct look *look, GError 
 		            look->why);
 		return false;
 	}
-	if (waiting <= left)
+	if (waiting <= left || probe->user->patches)
 		return true;
 	g_set_error(
 		error, GUEST_ERROR, GUEST_ERROR_TAKEN,
@@ -419,6 +446,8 @@ static bool look_first(struct probe *probe, GError **error)
 bool probe_user_place(struct probe *probe, GError **error)
 {
 	probe->user = g_new0(struct probe_user, 1);
+	if (probe->options.breakpoint == GUEST_BREAKPOINT_PATCH)
+		probe->user->patches = g_ptr_array_new_with_free_func(g_free);
 	probe->user->looked = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
 	if (probe->spec.provider->returns)
 		probe->returns = probe_returns_new(probe, &(struct function_returns){.n = 0});
@@ -433,6 +462,9 @@ void probe_user_remove(struct probe *probe)
 	for (size_t i = 0; i < PROCESSES_MAX; i++)
 		atomic_store(&probe->user->processes[i].root, 0);
 	sites_prune(probe);
+	if (probe->user->patches)
+		probe_file_remove(probe, probe->user->patches);
+	g_clear_pointer(&probe->user->patches, g_ptr_array_unref);
 	g_hash_table_unref(probe->user->looked);
 	user_program_clear(&probe->user->program);
 	g_free(probe->user->similar);
@@ -447,6 +479,21 @@ size_t probe_user_processes(const struct probe_user *self)
 	for (size_t i = 0; i < PROCESSES_MAX; i++)
 		n += atomic_load(&self->processes[i].root) != 0;
 	return n;
+}
+
+enum guest_breakpoint_kind probe_user_kind(const struct probe_user *self)
+{
+	return self->patches ? GUEST_BREAKPOINT_PATCH : GUEST_BREAKPOINT_PROCESSOR;
+}
+
+bool probe_user_intact(struct probe *probe)
+{
+	return !probe->user->patches || probe_file_intact(probe, probe->user->patches);
+}
+
+const struct user_program *probe_user_program(const struct probe_user *self)
+{
+	return &self->program;
 }
 
 const char *probe_user_similar(const struct probe_user *self)
@@ -527,6 +574,27 @@ static bool find_process(const struct probe_user *self, uint64_t root, uint64_t 
 	return hit->mm != 0;
 }
 
+/* By a thread of another name, too, once its process was found. */
+static bool has_process(const struct probe_user *self, uint64_t root, uint64_t mm)
+{
+	for (size_t i = 0; i < PROCESSES_MAX; i++)
+		if (atomic_load_explicit(&self->processes[i].root, memory_order_acquire) == root &&
+		    atomic_load_explicit(&self->processes[i].mm, memory_order_acquire) == mm)
+			return true;
+	return false;
+}
+
+static bool patch_hits(const struct user_site *site, struct page_walk *walk, const struct task *task, uint64_t root,
+                       struct user_hit *hit)
+{
+	const struct probe *probe = site->probe;
+
+	*hit = (struct user_hit){
+		.mm = task->mm, .place = site->place, .enters = site->place == 0, .leaves = site->place > 0};
+	return user_program_has(&probe->user->program, probe->set->kernel, walk, task) ||
+	       has_process(probe->user, root, task->mm);
+}
+
 bool probe_user_hits(const struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
                      struct user_hit *hit)
 {
@@ -539,12 +607,16 @@ bool probe_user_hits(const struct guest_breakpoint *breakpoint, unsigned vcpu, c
 	struct page_walk walk;
 	struct task task;
 
-	if (!guest_regs_user(regs) || !probe->set->kernel || !find_process(self, root, site->breakpoint.at.value, hit))
+	if (!guest_regs_user(regs) || !probe->set->kernel ||
+	    (!self->patches && !find_process(self, root, site->breakpoint.at.value, hit)))
 		return false;
 	/* It may not have been seen in the kernel. */
 	if (cpu->area == 0)
 		cpu->area = self->areas[vcpu];
+	if (!task_read(&probe->set->kernel->tasks, cpu, probe->set->hub->guest, regs, &walk, &task))
+		return false;
+	if (self->patches)
+		return patch_hits(site, &walk, &task, root, hit);
 	/* A later process may have got the tables of one that has ended. */
-	return task_read(&probe->set->kernel->tasks, cpu, probe->set->hub->guest, regs, &walk, &task) &&
-	       task.mm == hit->mm;
+	return task.mm == hit->mm;
 }
