@@ -339,6 +339,11 @@ static void unpatch_file(struct guest *guest G_GNUC_UNUSED, uint64_t mapping G_G
 {
 }
 
+static const char *why_not_in_files(struct guest *guest G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
 static const struct guest_debug_ops guest_debug_ops = {.breakpoint_add = breakpoint_add,
                                                        .breakpoints_free = breakpoints_free,
                                                        .breakpoint_remove = breakpoint_remove,
@@ -346,7 +351,8 @@ static const struct guest_debug_ops guest_debug_ops = {.breakpoint_add = breakpo
                                                        .observer_add = observer_add,
                                                        .observer_remove = observer_remove,
                                                        .msrs_watch = msrs_watch,
-                                                       .unpatch_file = unpatch_file};
+                                                       .unpatch_file = unpatch_file,
+                                                       .why_not_in_files = why_not_in_files};
 
 static void take_lines(struct fuzz_server *server)
 {

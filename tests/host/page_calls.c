@@ -6,9 +6,9 @@
  *
  *     page_calls FILE WORD...
  *
- * WORD is call, which calls; move, after which the page is elsewhere; copy, after which this process has the page for
- * itself; write, which writes a byte of the page; cut, which truncates the file and makes it anew; drop, which has the
- * kernel forget the page; wait, for half a second.
+ * WORD is call, which calls; fault, which calls functions that cause page faults; move, after which the page is
+ * elsewhere; copy, after which this process has the page for itself; write, which writes a byte of the page; cut, which
+ * truncates the file and makes it anew; drop, which has the kernel forget the page; wait, for half a second.
  */
 #define _GNU_SOURCE /* madvise */
 #include <elf.h>
@@ -56,6 +56,18 @@ IN_PAGE static long depth(long n)
 	long below = depth(n - 1);
 	__asm__ volatile("" : "+r"(below));
 	return below + 1;
+}
+
+/* The first instructions of both cause a page fault, if the page is a new one. */
+IN_PAGE static long load(long address)
+{
+	return *(volatile long *)address;
+}
+
+IN_PAGE static long store(long address)
+{
+	*(volatile long *)address = 1;
+	return 1;
 }
 
 /* Of an address in this program: where it is in its file. */
@@ -112,6 +124,23 @@ static void call(void)
 	for (int i = 0; i < CALLS / 4; i++)
 		sum += function((const void *)depth)(3);
 	printf("page calls: %d %ld\n", (int)getpid(), sum - (long)CALLS * (CALLS - 1));
+}
+
+/* Pages that are there for reading, after the first call, and new ones. */
+static void fault(void)
+{
+	uint8_t *pages = mmap(NULL, (size_t)CALLS * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long sum = 0;
+
+	check(pages == MAP_FAILED, "memory");
+	for (int i = 0; i < CALLS; i++) {
+		if (i % 2 == 0)
+			sum += function((const void *)load)((long)(pages + i * PAGE));
+		sum += function((const void *)store)((long)(pages + i * PAGE));
+		sum += function((const void *)load)((long)(pages + i * PAGE));
+	}
+	printf("page faults: %d %ld\n", (int)getpid(), sum);
+	munmap(pages, (size_t)CALLS * PAGE);
 }
 
 static void copy(void)
@@ -175,8 +204,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *word;
 		void (*run)(void);
-	} works[] = {{"call", call}, {"move", move}, {"copy", copy},         {"write", write_byte},
-	             {"cut", cut},   {"drop", drop}, {"wait", wait_a_little}};
+	} works[] = {{"call", call},        {"fault", fault}, {"move", move}, {"copy", copy},
+	             {"write", write_byte}, {"cut", cut},     {"drop", drop}, {"wait", wait_a_little}};
 
 	setvbuf(stdout, NULL, _IONBF, 0);
 	if (argc < 2)

@@ -115,6 +115,7 @@ class Patches(harness.ProgramTest):
     def test_patches(self):
         self.boot()
         self.check_counts()
+        self.check_faults()
         self.check_pages()
         self.check_written()
         self.check_left_behind()
@@ -130,6 +131,15 @@ class Patches(harness.ProgramTest):
         trace = self.begin("--pid", str(chosen))
         self.assertEqual(len(re.findall("page calls: ", self.do("wait"))), 2)
         self.check(trace, [chosen])
+
+    def check_faults(self):
+        """Page faults of the instructions that are patched: each is executed once, and told once."""
+        probes = f"user:{CODE}:load", f"user:{CODE}:store"
+        trace = self.begin(probes=probes)
+        said = self.do(f"page_calls {CODE} wait wait fault")
+        pid, result = map(int, re.search(r"page faults: (\d+) (\d+)", said).groups())
+        self.assertEqual(result, 2 * CALLS)
+        self.assertEqual(self.end(trace)[0], {(probes[0], pid): CALLS * 3 // 2, (probes[1], pid): CALLS})
 
     def check_pages(self):
         for what in "move", "copy", "drop wait", "cut wait":

@@ -105,11 +105,17 @@ static inline void fake_unpatch_file(struct guest *guest G_GNUC_UNUSED, uint64_t
 {
 }
 
+static inline const char *fake_why_not_in_files(struct guest *guest G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
 static const struct guest_debug_ops fake_debug_ops = {.breakpoint_add = fake_breakpoint_add,
                                                       .breakpoint_remove = fake_breakpoint_remove,
                                                       .breakpoint_intact = fake_breakpoint_intact,
                                                       .unpatch = fake_unpatch,
                                                       .unpatch_file = fake_unpatch_file,
+                                                      .why_not_in_files = fake_why_not_in_files,
                                                       .observer_add = fake_observer_add,
                                                       .observer_remove = fake_observer_remove,
                                                       .msrs_watch = fake_msrs_watch,

@@ -83,11 +83,19 @@ static void unpatch_file(struct guest *guest G_GNUC_UNUSED, uint64_t mapping G_G
 {
 }
 
+static const char *why_not;
+
+static const char *why_not_in_files(struct guest *guest G_GNUC_UNUSED)
+{
+	return why_not;
+}
+
 static const struct guest_debug_ops debug = {.breakpoint_add = breakpoint_add,
                                              .breakpoint_remove = breakpoint_remove,
                                              .breakpoint_intact = breakpoint_intact,
                                              .breakpoints_free = breakpoints_free,
-                                             .unpatch_file = unpatch_file};
+                                             .unpatch_file = unpatch_file,
+                                             .why_not_in_files = why_not_in_files};
 
 /* Which processes there are, of 1, 4 and 5. */
 static void run(bool fourth, bool fifth)
@@ -445,6 +453,13 @@ START_TEST(patches_that_are_refused)
 	g_clear_error(&error);
 	g_ptr_array_remove(set.probes, probe);
 	g_free(probe);
+	why_not = "the host is another";
+	ck_assert(!place("user:/bench:main", 0, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, "patching: the host is another; use"));
+	g_clear_error(&error);
+	g_ptr_array_remove(set.probes, probe);
+	g_free(probe);
+	why_not = NULL;
 	kernel.page_cache.has_states = false;
 	ck_assert(!place("user:/bench:main", 0, &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "CONFIG_DEBUG_INFO_BTF"));

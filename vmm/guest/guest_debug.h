@@ -99,6 +99,8 @@ struct guest_debug_ops {
 	void (*unpatch)(struct guest *guest, gva_t from, uint8_t *code, size_t n);
 	/* The same of bytes that were read in this file, from `offset` on; `mapping`: its struct address_space. */
 	void (*unpatch_file)(struct guest *guest, uint64_t mapping, uint64_t offset, uint8_t *code, size_t n);
+	/* Why there can be no breakpoints in files on this host: a clause, static; NULL: there can be. */
+	const char *(*why_not_in_files)(struct guest *guest);
 	/* GUEST_ERROR_TAKEN: there are GUEST_OBSERVERS_MAX. */
 	bool (*observer_add)(struct guest *guest, struct guest_observer *observer, GError **error);
 	/* As breakpoint_remove. */

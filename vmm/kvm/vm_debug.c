@@ -218,6 +218,11 @@ static void unpatch_file(struct guest *guest, uint64_t mapping, uint64_t offset,
 	file_patches_put_back(&vm_of(guest)->machine.file_patches, mapping, offset, code, n);
 }
 
+static const char *why_not_in_files(struct guest *guest)
+{
+	return vcpu_arch_why_no_file_patch(&vm_of(guest)->machine);
+}
+
 static void set_observers(struct vm *vm)
 {
 	for (unsigned i = 0; i < vm->machine.n_vcpus; i++) {
@@ -295,6 +300,7 @@ const struct guest_debug_ops vm_debug_ops = {.breakpoint_add = breakpoint_add,
                                              .breakpoint_intact = breakpoint_intact,
                                              .unpatch = unpatch,
                                              .unpatch_file = unpatch_file,
+                                             .why_not_in_files = why_not_in_files,
                                              .observer_add = observer_add,
                                              .observer_remove = observer_remove,
                                              .msrs_watch = msrs_watch,

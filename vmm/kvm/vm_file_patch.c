@@ -23,7 +23,7 @@ static gboolean look(gpointer data)
 {
 	struct vm *vm = data;
 
-	vcpu_file_patches_settle(&vm->machine);
+	vcpu_file_patches_settle(&vm->machine, NULL);
 	if (!file_patches_unsettled(&vm->machine.file_patches))
 		watch_end(vm);
 	return G_SOURCE_CONTINUE;
@@ -47,22 +47,22 @@ void vm_file_patches_end(struct vm *vm)
 
 static bool refuse(const struct guest_breakpoint *breakpoint, const char *why, GError **error)
 {
-	g_set_error(
-		error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED,
-		"cannot place %s by patching: %s; a breakpoint of the processor needs nothing of that (\"--breakpoints processor\")",
-		breakpoint->what, why);
+	g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED,
+	            "cannot place %s by patching: %s; use a breakpoint of the processor (omit \"--breakpoints\")",
+	            breakpoint->what, why);
 	return false;
 }
 
 bool vm_file_patch_add(struct vm *vm, const struct guest_breakpoint *breakpoint, GError **error)
 {
 	const struct file_code *code = breakpoint->in_file;
-	const char *why = vcpu_arch_why_no_file_patch(&vm->machine, code->code, code->n);
+	const char *host = vcpu_arch_why_no_file_patch(&vm->machine);
+	const char *why = host ? host : vcpu_arch_why_not_executed(code->code, code->n);
 	struct file_patch *patch = why ? NULL : file_patches_add(&vm->machine.file_patches, code);
 
 	if (!patch)
 		return refuse(breakpoint, why ? why : "too many places have been patched in this guest", error);
-	vcpu_file_patches_settle(&vm->machine);
+	vcpu_file_patches_settle(&vm->machine, patch);
 	watch_begin(vm);
 	if (!atomic_load(&patch->is_lost))
 		return true;
@@ -83,5 +83,5 @@ void vm_file_patch_remove(struct vm *vm, const struct guest_breakpoint *breakpoi
 	struct file_patch *patch = file_patches_find(&vm->machine.file_patches, breakpoint->in_file);
 
 	file_patch_drop(patch);
-	vcpu_file_patches_settle(&vm->machine);
+	vcpu_file_patches_settle(&vm->machine, patch);
 }

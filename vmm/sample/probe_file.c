@@ -15,6 +15,16 @@ static bool refuse(const struct probe *probe, const char *why, GError **error)
 	return false;
 }
 
+bool probe_file_may_place(const struct probe *probe, const struct kernel_layout *kernel, GError **error)
+{
+	struct guest *guest = probe->set->hub->guest;
+	const char *host = guest->debug->why_not_in_files(guest), *why = host ? host : file_code_why_not(kernel);
+	g_autofree char *text =
+		why ? g_strconcat(why, "; use a breakpoint of the processor (omit \"--breakpoints\")", NULL) : NULL;
+
+	return !text || refuse(probe, text, error);
+}
+
 static enum user_found codes_read(struct probe *probe, const struct kernel_layout *kernel, struct page_walk *walk,
                                   uint64_t file, struct file_code codes[], GError **error)
 {

@@ -217,8 +217,10 @@ struct user_site {
 	size_t place;                       /* [I] of a patch: which of the program's places */
 	bool is_used;                       /* [M] of a breakpoint of the processor */
 };
+/* probe_file.c: whether there can be patches in files. Errors: PROBE_ERROR_UNSUPPORTED. */
+bool probe_file_may_place(const struct probe *probe, const struct kernel_layout *kernel, GError **error);
 /*
- * probe_file.c: patches in the file, of which a process has the struct file at `file`, unless it has them; behind the
+ * Patches in the file, of which a process has the struct file at `file`, unless it has them; behind the
  * others in `sites`, of struct user_site. USER_LATER: its pages are not in memory. USER_REFUSED: an error.
  */
 enum user_found probe_file_place(struct probe *probe, GPtrArray *sites, const struct kernel_layout *kernel,

@@ -357,13 +357,11 @@ static bool can_look(const struct probe *probe, const struct kernel_layout *kern
 {
 	const char *why = NULL;
 
-	if (probe->user->patches)
-		why = file_code_why_not(kernel);
 	if (!kernel->has_list || !kernel->has_mappings || !kernel->has_areas)
 		why = kernel->tasks_why      ? kernel->tasks_why
 		      : kernel->mappings_why ? kernel->mappings_why
 		                             : "its kernel does not say where they are";
-	else if (!why && !session_kernel_walk(probe->set->hub->session, walk))
+	else if (!session_kernel_walk(probe->set->hub->session, walk))
 		why = "no vCPU's page tables lead to its kernel (yet); try again once it has booted";
 	if (why)
 		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
@@ -432,7 +430,8 @@ static bool look_first(struct probe *probe, GError **error)
 	                    .is_first = true,
 	                    .error = error};
 
-	if (!can_look(probe, look.kernel, &walk, error))
+	if (!can_look(probe, look.kernel, &walk, error) ||
+	    (probe->user->patches && !probe_file_may_place(probe, look.kernel, error)))
 		return false;
 	areas_fill(look.kernel, &walk, probe->user->areas);
 	task_list_read(&look.kernel->list, &look.kernel->tasks, &walk, &list);

@@ -68,8 +68,10 @@ size_t vcpu_arch_breakpoints(const struct vcpu_machine *machine);
 const char *vcpu_arch_why_no_patch(const struct vcpu_machine *machine);
 const char *vcpu_arch_why_no_step(const struct vcpu_machine *machine);
 
-/* The same of a patch in place of this instruction of programs; [n] bytes of code begin with it. */
-const char *vcpu_arch_why_no_file_patch(const struct vcpu_machine *machine, const uint8_t *code, size_t n);
+/* The same of patches in programs. */
+const char *vcpu_arch_why_no_file_patch(const struct vcpu_machine *machine);
+/* Why vcpu_arch_execute_in_program cannot execute this instruction of `n` bytes: a clause; NULL: it can. */
+const char *vcpu_arch_why_not_executed(const uint8_t *code, size_t n);
 
 /* Tells KVM again what to stop at, as struct vcpu_debug has it. False, with errno. */
 bool vcpu_arch_debug(struct vcpu *vcpu);

@@ -47,6 +47,7 @@ bool vcpu_file_patch_exit(struct vcpu *vcpu)
 
 struct settling {
 	struct vcpu *vcpu;
+	struct file_patch *only;
 	bool change, is_needed, done;
 };
 
@@ -61,7 +62,8 @@ static void settle(struct settling *settling)
 		return;
 	file_code_walk(patches->guest, &vcpu->regs, &walk);
 	for (size_t i = 0; i < n; i++)
-		settling->is_needed |= file_patch_settle(patches, patches->all[i], &walk, settling->change);
+		if (!settling->only || settling->only == patches->all[i])
+			settling->is_needed |= file_patch_settle(patches, patches->all[i], &walk, settling->change);
 }
 
 /* On the vCPU's thread. */
@@ -77,9 +79,9 @@ static void settle_on_vcpu(void *data)
 		vcpu_alone_end(settling->vcpu);
 }
 
-void vcpu_file_patches_settle(struct vcpu_machine *machine)
+void vcpu_file_patches_settle(struct vcpu_machine *machine, struct file_patch *only)
 {
-	struct settling settling = {.vcpu = &machine->vcpus[0]};
+	struct settling settling = {.vcpu = &machine->vcpus[0], .only = only};
 
 	if (!vcpu_run_on(settling.vcpu, settle_on_vcpu, &settling) || !settling.is_needed)
 		return;

@@ -14,7 +14,10 @@ struct vcpu_machine;
 /* vcpu_arch_trapped: true when it was a trap of a patch, and has been dealt with. */
 bool vcpu_file_patch_exit(struct vcpu *vcpu);
 
-/* Lays and lifts the traps of all patches where that has to be; while a byte is changed, no vCPU is in the guest. */
-void vcpu_file_patches_settle(struct vcpu_machine *machine);
+/*
+ * Lays and lifts the traps where that has to be; while a byte is changed, no vCPU is in the guest. `only`: of this
+ * patch; NULL: of all.
+ */
+void vcpu_file_patches_settle(struct vcpu_machine *machine, struct file_patch *only);
 
 #endif

@@ -93,12 +93,17 @@ bool vcpu_arch_execute(struct vcpu *vcpu, const uint8_t *place)
 }
 
 /* Probes of programs are for x86-64. */
-const char *vcpu_arch_why_no_file_patch(const struct vcpu_machine *machine, const uint8_t *code, size_t n)
+const char *vcpu_arch_why_no_file_patch(const struct vcpu_machine *machine)
 {
 	(void)machine;
+	return "there are none on arm64";
+}
+
+const char *vcpu_arch_why_not_executed(const uint8_t *code, size_t n)
+{
 	(void)code;
 	(void)n;
-	return "there are none on arm64";
+	return NULL;
 }
 
 bool vcpu_arch_execute_in_program(struct vcpu *vcpu, const struct file_code *code)

@@ -264,11 +264,14 @@ const char *vcpu_arch_why_no_step(const struct vcpu_machine *machine)
 	               : "this host's KVM lacks KVM_GUESTDBG_BLOCKIRQ (Linux 5.16)";
 }
 
-const char *vcpu_arch_why_no_file_patch(const struct vcpu_machine *machine, const uint8_t *code, size_t n)
+const char *vcpu_arch_why_no_file_patch(const struct vcpu_machine *machine)
 {
 	(void)machine;
-	if (host_kind() == HOST_PVM)
-		return "this host's KVM gives the INT3 of a program to the guest";
+	return host_kind() == HOST_PVM ? "this host's KVM gives the INT3 of a program to the guest" : NULL;
+}
+
+const char *vcpu_arch_why_not_executed(const uint8_t *code, size_t n)
+{
 	return patch_executes(code, n, true)
 	               ? NULL
 	               : "the instruction there is none of those that are executed in the place of an INT3 (moves, arithmetic with registers, PUSH, POP, NOP, JMP, CALL, RET)";
