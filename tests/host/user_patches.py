@@ -23,6 +23,8 @@ INIT = """#!/bin/sh
 busybox mount -t proc proc /proc
 busybox mount -t devtmpfs dev /dev
 for name in %s; do [ ! -e /bin/$name.ko ] || busybox insmod /bin/$name.ko; done
+# What is written stays in memory until it is told to go.
+echo 0 >/proc/sys/vm/dirty_writeback_centisecs
 busybox mkdir /mnt
 busybox mount -t ext4 /dev/vdb /mnt
 echo "init: ready"
@@ -34,7 +36,7 @@ while :; do
 done
 """ % " ".join(pathlib.PurePath(name).name for name in MODULES)
 CALLS = 1000  # page_calls.c
-CODE = "/mnt/code"
+CODE, PROGRAM = "/mnt/code", "/bin/page_calls"  # on a disk, and in the initramfs
 TWICE, DEPTH, NOTE = f"user:{CODE}:twice", f"user:{CODE}:depth", f"usdt:{CODE}:page:called"
 # Six places, of which two are the same.
 PROBES = TWICE, f"{TWICE}:return", DEPTH, f"{DEPTH}:return", NOTE
@@ -52,8 +54,10 @@ class Patches(harness.ProgramTest):
         self.disk.write_bytes(bytes(4 << 20))
         program = harness.BIN / "page_calls"
         self.copies = self.folder / "copies"
-        (self.copies / "mnt").mkdir(parents=True)
-        (self.copies / "mnt" / "code").write_bytes(program.read_bytes())
+        for path in CODE, PROGRAM:
+            copy = self.copies / path.removeprefix("/")
+            copy.parent.mkdir(parents=True)
+            copy.write_bytes(program.read_bytes())
         subprocess.run([harness.sbin("mke2fs", "e2fsprogs"), "-q", "-t", "ext4", "-d", self.copies / "mnt", image, "64M"], check=True)
         files = [program]
         folder, = (self.kernel.parent / "lib" / "modules").glob("*/kernel")
@@ -83,10 +87,10 @@ class Patches(harness.ProgramTest):
         self.assertNotRegex(said, TROUBLE)
         return said
 
-    def work(self, *works):
+    def work(self, *works, path=CODE):
         """Does all of them at once: the numbers of the processes that have called the functions, once for each time, and have computed
         what they should."""
-        said = self.do("".join(f"page_calls {CODE} {words} & " for words in works) + "wait")
+        said = self.do("".join(f"page_calls {path} {words} & " for words in works) + "wait")
         found = re.findall(r"page calls: (\d+) (\d+)", said)
         self.assertEqual([int(result) for _, result in found], [CALLS // 4 * 3] * len(found), said)
         return [int(pid) for pid, _ in found]
@@ -118,6 +122,7 @@ class Patches(harness.ProgramTest):
         self.check_faults()
         self.check_pages()
         self.check_written()
+        self.check_in_memory()
         self.check_left_behind()
         self.check_file()
 
@@ -155,10 +160,10 @@ class Patches(harness.ProgramTest):
         first, again = self.work("wait wait call write wait call")
         self.assertEqual(first, again)
         self.assertIn("has written to the file", self.check(trace, [first]))
-        self.do(f"page_calls {CODE} write {'wait ' * 24} &")
+        self.do(f"busybox sync; page_calls {CODE} write {'wait ' * 60} &")
         self.refused(VPROF, "trace", "--breakpoints", "patch", "--symfs", self.copies, self.engine.path, "-e", TWICE,
                      message="has written to that page")
-        self.do("wait; busybox sync")
+        self.do("busybox killall page_calls; wait; busybox sync")
         trace = self.begin()
         self.check(trace, self.work("wait wait call"))
 
@@ -170,6 +175,13 @@ class Patches(harness.ProgramTest):
         harness.wait_until(lambda: self.said().count("page calls:") > before, "calls", 60)
         self.check(trace, [int(re.findall(r"page calls: (\d+)", self.said())[-1])])
         self.assertIn("page calls:", self.do("wait"))
+
+    def check_in_memory(self):
+        """A file that is never written, all pages of which are dirty."""
+        probe = f"user:{PROGRAM}:twice"
+        trace = self.begin(probes=[probe])
+        pid, = self.work("wait wait call", path=PROGRAM)
+        self.assertEqual(self.end(trace)[0], {(probe, pid): CALLS})
 
     def check_file(self):
         self.do("busybox sync; echo 3 >/proc/sys/vm/drop_caches")

@@ -17,7 +17,8 @@
 void vm_arch_new(struct vm *vm, const struct vm_config *config)
 {
 	vm->arch = g_new0(struct vm_arch, 1);
-	vm->arch->machine.quirks = config->quirks ? host_quirks_find(host_kind()) : NULL;
+	vm->arch->machine.host = host_kind();
+	vm->arch->machine.quirks = config->quirks ? host_quirks_find(vm->arch->machine.host) : NULL;
 	vm->machine.arch = &vm->arch->machine;
 }
 

@@ -7,7 +7,6 @@
 #include <sys/ioctl.h>
 
 #include "guest/page_walk.h"
-#include "kvm/host/host.h"
 #include "kvm/host/x86/kvm_vcpu.h"
 #include "kvm/vcpu/patch.h"
 #include "kvm/vcpu/vcpu_machine.h"
@@ -266,8 +265,7 @@ const char *vcpu_arch_why_no_step(const struct vcpu_machine *machine)
 
 const char *vcpu_arch_why_no_file_patch(const struct vcpu_machine *machine)
 {
-	(void)machine;
-	return host_kind() == HOST_PVM ? "this host's KVM gives the INT3 of a program to the guest" : NULL;
+	return machine->arch->host == HOST_PVM ? "this host's KVM gives the INT3 of a program to the guest" : NULL;
 }
 
 const char *vcpu_arch_why_not_executed(const uint8_t *code, size_t n)
@@ -279,7 +277,7 @@ const char *vcpu_arch_why_not_executed(const uint8_t *code, size_t n)
 
 const char *vcpu_arch_why_no_patch(const struct vcpu_machine *machine)
 {
-	if (host_kind() == HOST_PVM && !machine->arch->quirks)
+	if (machine->arch->host == HOST_PVM && !machine->arch->quirks)
 		return "this host's KVM cannot execute INT3 in the guest's kernel, and its quirks are off";
 	return vcpu_arch_why_no_step(machine);
 }

@@ -4,6 +4,7 @@
 #define VPROF_KVM_VCPU_X86_VCPU_X86_H
 
 #include "guest/guest_debug.h"
+#include "kvm/host/host.h"
 #include "kvm/vcpu/vcpu.h"
 #include "kvm/vcpu/vcpu_machine.h"
 
@@ -37,6 +38,7 @@ struct vcpu_arch {
 
 /* [I] immutable once launched. */
 struct machine_arch {
+	enum host_kind host;              /* [I] which a sandbox does not see any more */
 	const struct host_quirks *quirks; /* [I] NULL: none in force */
 	void *quirk_state;                /* [I] */
 	uint32_t step_control;            /* [I] KVM_GUESTDBG_* to go with a single step */
