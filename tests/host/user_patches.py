@@ -4,7 +4,8 @@
 patch, copies it, writes to it, truncates its file and forgets it; and afterwards the file is what it was. It needs a KVM that gives the
 INT3 of a program to the VMM (host_lacks), so it is run by hand:
 
-    tests/host/user_patches.py"""
+    tests/host/user_patches.py Patches.test_6_1 Patches.test_6_12"""
+import functools
 import json
 import lzma
 import pathlib
@@ -45,10 +46,10 @@ TROUBLE = r"BUG|Oops|WARNING|[Pp]anic|segfault|trap|Bus error|Illegal"
 
 
 class Patches(harness.ProgramTest):
-    def boot(self):
+    def boot(self, series):
         harness.need_kvm()
         harness.need_feature("patch")
-        self.kernel = pathlib.Path(harness.script("unpacked-kernel.sh", "6.12", "cloud"))
+        self.kernel = pathlib.Path(harness.script("unpacked-kernel.sh", series, "cloud"))
         initrd, init, self.disk, image = (self.folder / name for name in ("initrd", "init", "disk", "image"))
         init.write_text(INIT)
         self.disk.write_bytes(bytes(4 << 20))
@@ -116,8 +117,8 @@ class Patches(harness.ProgramTest):
         self.assertEqual(counts, {(probe, pid): CALLS * pids.count(pid) for probe in PROBES for pid in pids})
         return err
 
-    def test_patches(self):
-        self.boot()
+    def check_all(self, series):
+        self.boot(series)
         self.check_counts()
         self.check_faults()
         self.check_pages()
@@ -186,6 +187,9 @@ class Patches(harness.ProgramTest):
     def check_file(self):
         self.do("busybox sync; echo 3 >/proc/sys/vm/drop_caches")
         self.assertIn("the same", self.do(f"busybox cmp {CODE} /bin/page_calls && echo the same"))
+
+    test_6_1 = functools.partialmethod(check_all, "6.1")
+    test_6_12 = functools.partialmethod(check_all, "6.12")
 
 
 if __name__ == "__main__":

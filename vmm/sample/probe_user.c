@@ -415,7 +415,7 @@ static bool may_wait(const struct probe *probe, const struct look *look, GError 
 		return true;
 	g_set_error(
 		error, GUEST_ERROR, GUEST_ERROR_TAKEN,
-		"cannot place %s: no process has the program yet, and when one has, the probe takes %zu breakpoints of the processor: %zu are free, and other probes that wait take %zu",
+		"cannot place %s: no process has the program yet, and when one has, the probe takes %zu breakpoints of the processor: %zu are free, and other probes that wait take %zu; patches in its file take none (\"--breakpoints patch\")",
 		probe->spec.name, probe->user->program.n_places, left, waiting - probe->user->program.n_places);
 	return false;
 }
