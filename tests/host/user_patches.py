@@ -23,7 +23,8 @@ MODULES = ("drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virti
 INIT = """#!/bin/sh
 busybox mount -t proc proc /proc
 busybox mount -t devtmpfs dev /dev
-for name in %s; do [ ! -e /bin/$name.ko ] || busybox insmod /bin/$name.ko; done
+# Which of two needs the other depends on the kernel's version.
+for name in %s; do [ ! -e /bin/$name.ko ] || busybox insmod /bin/$name.ko 2>/dev/null; done
 # What is written stays in memory until it is told to go.
 echo 0 >/proc/sys/vm/dirty_writeback_centisecs
 busybox mkdir /mnt
@@ -35,7 +36,7 @@ while :; do
 	[ "$now" = "$last" ] || { last=$now; eval "${now#* }"; echo "init: did ${now%%%% *}"; }
 	busybox usleep 50000
 done
-""" % " ".join(pathlib.PurePath(name).name for name in MODULES)
+""" % " ".join(2 * [pathlib.PurePath(name).name for name in MODULES])
 CALLS = 1000  # page_calls.c
 CODE, PROGRAM = "/mnt/code", "/bin/page_calls"  # on a disk, and in the initramfs
 TWICE, DEPTH, NOTE = f"user:{CODE}:twice", f"user:{CODE}:depth", f"usdt:{CODE}:page:called"
