@@ -226,6 +226,8 @@ class Annotate(harness.ProgramTest):
                     time.sleep(0.1)
 
         environment = debuginfod.environment(self, web_server.serve(self, respond)) | {"DEBUGINFOD_MAXTIME": "2"}
+        # libdebuginfod 0.188 loses a buffer of dprintf for each file that is given up.
+        environment["ASAN_OPTIONS"] = "detect_leaks=0"
         begin = time.monotonic()
         out = self.run_program(VPROF, "report", "-i", "mappings.data", "--sort", "sym", "--debuginfod", cwd=self.folder, env=environment)[0]
         self.assertLess(time.monotonic() - begin, 15 * harness.SLOWNESS)
