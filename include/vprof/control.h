@@ -3,7 +3,7 @@
  * The control protocol between an engine (vprof-vmm, vprof-attach) and its clients: names and limits.
  *
  * JSON, one object a line, UTF-8, after QEMU's QMP:
- *   server, at once:  {"vprof": {"version": "0.1.0", "protocol": 1, "capabilities": [...], "guest": {...}}}
+ *   server, at once:  {"vprof": {"version": "0.2.0", "protocol": 1, "capabilities": [...], "guest": {...}}}
  *   client, first:    {"execute": "negotiate", "arguments": {"protocol": 1}, "id": 1}
  *   then requests:    {"execute": NAME, "arguments": {...}, "id": X}
  *   answered by:      {"return": ..., "id": X}   or   {"error": {"class": CLASS, "desc": TEXT}, "id": X}
