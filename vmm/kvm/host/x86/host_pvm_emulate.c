@@ -45,20 +45,6 @@ static void skip(const struct host_vcpu *vcpu, size_t bytes)
 	vcpu->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS;
 }
 
-static bool inject(const struct host_vcpu *vcpu, uint8_t vector)
-{
-	struct kvm_vcpu_events events;
-
-	if (ioctl(vcpu->fd, KVM_GET_VCPU_EVENTS, &events) < 0)
-		return false;
-	events.flags = 0;
-	events.exception.injected = 1;
-	events.exception.pending = 0;
-	events.exception.nr = vector;
-	events.exception.has_error_code = 0;
-	return ioctl(vcpu->fd, KVM_SET_VCPU_EVENTS, &events) == 0;
-}
-
 /* A register by its number in ModRM, SIB and REX. */
 static uint64_t gpr(const struct kvm_regs *regs, unsigned number)
 {
@@ -195,7 +181,7 @@ static bool two_byte(const struct memory *memory, const struct host_vcpu *vcpu, 
 		skip(vcpu, insn->opcode + 3);
 		return true;
 	case 0x0b: /* UD2 */
-		return inject(vcpu, VECTOR_UD);
+		return kvm_exception_inject(vcpu->fd, VECTOR_UD, NULL);
 	case 0xae:
 		return n >= 3 && ((op[2] >> 3 & 7) == 2 || (op[2] >> 3 & 7) == 3) && mxcsr(memory, vcpu, insn);
 	default:
@@ -219,7 +205,7 @@ bool host_pvm_emulate(const struct memory *memory, const struct host_vcpu *vcpu)
 		return true;
 	case 0xcc: /* INT3 */
 		skip(vcpu, insn.opcode + 1);
-		return inject(vcpu, VECTOR_BP);
+		return kvm_exception_inject(vcpu->fd, VECTOR_BP, NULL);
 	case 0xdb:
 		return n >= 2 && (op[1] == 0xe2 || op[1] == 0xe3) && x87_control(vcpu, &insn);
 	default:

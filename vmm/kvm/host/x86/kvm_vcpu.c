@@ -29,6 +29,21 @@ bool kvm_msr_set(int vcpu_fd, uint32_t index, uint64_t value)
 	return ioctl(vcpu_fd, KVM_SET_MSRS, &buffer) == 1;
 }
 
+bool kvm_exception_inject(int vcpu_fd, uint8_t vector, const uint32_t *code)
+{
+	struct kvm_vcpu_events events;
+
+	if (ioctl(vcpu_fd, KVM_GET_VCPU_EVENTS, &events) < 0)
+		return false;
+	events.flags = 0;
+	events.exception.injected = 1;
+	events.exception.pending = 0;
+	events.exception.nr = vector;
+	events.exception.has_error_code = code != NULL;
+	events.exception.error_code = code ? *code : 0;
+	return ioctl(vcpu_fd, KVM_SET_VCPU_EVENTS, &events) == 0;
+}
+
 /* Documentation/virt/kvm/api.rst, 7.34: the struct's fields are there if ndata and flags say so. */
 size_t kvm_failed_instruction(const struct kvm_run *run, uint8_t bytes[INSTRUCTION_BYTES_MAX])
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* MSRs of a vCPU, and the instruction that KVM could not emulate. On the vCPU's thread. */
+/* MSRs and exceptions of a vCPU, and the instruction that KVM could not emulate. On the vCPU's thread. */
 #ifndef VPROF_KVM_HOST_X86_KVM_VCPU_H
 #define VPROF_KVM_HOST_X86_KVM_VCPU_H
 
@@ -11,6 +11,9 @@
 /* False: KVM does not know the MSR, or does not take that value. */
 bool kvm_msr_get(int vcpu_fd, uint32_t index, uint64_t *value);
 bool kvm_msr_set(int vcpu_fd, uint32_t index, uint64_t value);
+
+/* The guest gets this exception when it goes on; `code`: its error code, NULL: it has none. False with errno. */
+bool kvm_exception_inject(int vcpu_fd, uint8_t vector, const uint32_t *code);
 
 #define INSTRUCTION_BYTES_MAX 15u
 

@@ -6,11 +6,11 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "guest/file_code.h"
 #include "guest/page_walk.h"
 #include "kvm/host/memory.h"
+#include "kvm/host/x86/kvm_vcpu.h"
 #include "kvm/vcpu/vcpu_machine.h"
 #include "kvm/vcpu/x86/patch_execute.h"
 #include "kvm/vcpu/x86/vcpu_x86.h"
@@ -118,19 +118,9 @@ static void write_user(const struct pieces *pieces, const struct interpreter_wri
 /* The guest handles it and comes back. */
 static bool give_fault(struct vcpu *vcpu, const struct memory_access *access)
 {
-	struct kvm_vcpu_events events;
-
-	if (ioctl(vcpu->fd, KVM_GET_VCPU_EVENTS, &events) < 0)
-		return false;
-	events.flags = 0;
-	events.exception.injected = 1;
-	events.exception.pending = 0;
-	events.exception.nr = VECTOR_PF;
-	events.exception.has_error_code = 1;
-	events.exception.error_code = access->code;
 	vcpu->run->s.regs.sregs.cr2 = access->address;
 	vcpu->run->kvm_dirty_regs |= KVM_SYNC_X86_SREGS;
-	return ioctl(vcpu->fd, KVM_SET_VCPU_EVENTS, &events) == 0;
+	return kvm_exception_inject(vcpu->fd, VECTOR_PF, &access->code);
 }
 
 static bool check(struct vcpu *vcpu, bool done, const char *what)
