@@ -11,9 +11,9 @@
 
 #include "elf_builder.h"
 #include "fake_guest_memory.h"
-#include "guest/orc.h"
 #include "guest/unwind.h"
 #include "lib/symbol/x86/cfi_x86.h"
+#include "linux/orc.h"
 
 #define TEXT UINT64_C(0xffffffff81000000)
 #define TABLES UINT64_C(0xffffffff82000000)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What it costs to find a stack pointer (guest/unwind_search.h), against walking the same chain by ORC from the stack
+ * What it costs to find a stack pointer (linux/unwind_search.h), against walking the same chain by ORC from the stack
  * pointer in the same run, and what is copied of the guest's memory for it.
  *
  * The kernel is made: as many functions as a distribution's has, all over its text, each with a call of the next. Its
@@ -15,10 +15,10 @@
 #include "attach/bpf/guest_sample.h"
 #include "elf_builder.h"
 #include "fake_guest_memory.h"
-#include "guest/orc.h"
-#include "guest/unwind_search.h"
-#include "guest/x86/orc_entry.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/orc.h"
+#include "linux/unwind_search.h"
+#include "linux/x86/orc_entry.h"
 
 #define TEXT UINT64_C(0xffffffff81000000)
 #define TABLES UINT64_C(0xffffffff83000000)

@@ -12,9 +12,9 @@
 #include <time.h>
 
 #include "fake_guest_memory.h"
-#include "guest/unwind_search.h"
 #include "guest/x86/page_tables_x86.h"
 #include "lib/symbol/x86/cfi_x86.h"
+#include "linux/unwind_search.h"
 
 #define USER UINT64_C(0x400000) /* maps the RAM */
 #define TEXT (USER + 0x28000)

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "fake_guest_memory.h"
-#include "guest/task.h"
+#include "linux/task.h"
 #include "sample/cgroup_namer.h"
 
 #define AREA UINT64_C(0xffff888000040000)

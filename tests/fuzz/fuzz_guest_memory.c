@@ -11,12 +11,12 @@
 #include "../support/fake_modules.h"
 #include "../support/fake_page_cache.h"
 #include "fuzz_target.h"
-#include "guest/cgroup.h"
 #include "guest/elf_note.h"
-#include "guest/module_symbols.h"
-#include "guest/task.h"
-#include "guest/unwind_search.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/cgroup.h"
+#include "linux/module_symbols.h"
+#include "linux/task.h"
+#include "linux/unwind_search.h"
 
 #define READS_MAX 200000u /* VMAS_MAX mappings, five fields and five levels of page tables each, and their names */
 

@@ -3,10 +3,10 @@
  * A kernel file, all the way to its symbols.
  */
 #include "fuzz_target.h"
-#include "guest/syscall_table.h"
-#include "guest/text_sites.h"
-#include "guest/tracepoint.h"
 #include "lib/symbol/symtab.h"
+#include "linux/syscall_table.h"
+#include "linux/text_sites.h"
+#include "linux/tracepoint.h"
 
 /* Reads a span's ends, for the sanitizer to see. */
 static void touch(const uint8_t *data, size_t bytes)

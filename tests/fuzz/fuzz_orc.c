@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "fuzz_target.h"
-#include "guest/orc.h"
-#include "guest/x86/orc_entry.h"
+#include "linux/orc.h"
+#include "linux/x86/orc_entry.h"
 
 #define LOOKUPS 256u
 

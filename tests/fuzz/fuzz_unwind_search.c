@@ -10,8 +10,8 @@
 #include "../support/fake_calls.h"
 #include "../support/fake_guest_memory.h"
 #include "fuzz_target.h"
-#include "guest/unwind_search.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/unwind_search.h"
 
 #define MEMORY UINT64_C(0xffff888000000000)
 #define STACK_END UINT64_C(0x8000)

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guest/kernel.h"
-#include "guest/orc.h"
-#include "guest/x86/orc_entry.h"
 #include "lib/symbol/symtab.h"
+#include "linux/kernel.h"
+#include "linux/orc.h"
+#include "linux/x86/orc_entry.h"
 
 #define ENTRIES_MIN 100000u
 #define FUNCTIONS_MIN 20000u

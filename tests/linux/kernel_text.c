@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "guest/text_sites.h"
-#include "guest/tracepoint.h"
 #include "lib/code/function_returns.h"
 #include "lib/code/x86/instruction.h"
+#include "linux/text_sites.h"
+#include "linux/tracepoint.h"
 
 /*
  * Code that is not the kernel's in 64-bit mode (pvh_start_xen), not only code (retbleed_untrain_ret and its like, which

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guest/orc.h"
 #include "guest/unwind.h"
 #include "kvm/vm.h"
 #include "lib/symbol/symtab.h"
+#include "linux/orc.h"
 
 #define MEMORY_BYTES (UINT64_C(128) << 20)
 #define PERIOD_MS 15u

@@ -4,9 +4,9 @@
 #define VPROF_TEST_SUPPORT_FAKE_CALLS_H
 
 #include "elf_builder.h"
-#include "guest/call_sites.h"
-#include "guest/orc.h"
-#include "guest/x86/orc_entry.h"
+#include "linux/call_sites.h"
+#include "linux/orc.h"
+#include "linux/x86/orc_entry.h"
 
 #define FAKE_TEXT UINT64_C(0xffffffff81000000)
 #define FAKE_TABLES (FAKE_TEXT + 0x100000)

@@ -6,7 +6,7 @@
 #include <elf.h>
 
 #include "fake_process.h"
-#include "guest/module.h"
+#include "linux/module.h"
 
 #define FAKE_MODULE_BYTES 256u
 #define FAKE_MODULE_CODE UINT64_C(0xffffffffc0000000) /* code is not looked at, and need not be there */

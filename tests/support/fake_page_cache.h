@@ -7,7 +7,7 @@
 #define VPROF_TEST_SUPPORT_FAKE_PAGE_CACHE_H
 
 #include "fake_process.h"
-#include "guest/page_cache.h"
+#include "linux/page_cache.h"
 
 #define FAKE_CACHE (FAKE_KERNEL + 0x60000)
 #define FAKE_PAGE_BYTES 64u /* of a struct page */

@@ -9,8 +9,8 @@
 #include <elf.h>
 
 #include "fake_guest_memory.h"
-#include "guest/vma.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/vma.h"
 
 #define FAKE_KERNEL UINT64_C(0xffff888000000000)
 #define FAKE_OBJECTS_GPA UINT64_C(0x20000) /* page tables lie below */

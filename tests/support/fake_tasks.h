@@ -4,8 +4,8 @@
 #define VPROF_TEST_SUPPORT_FAKE_TASKS_H
 
 #include "fake_guest_memory.h"
-#include "guest/kernel.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/kernel.h"
 
 #define FAKE_MEMORY UINT64_C(0xffff888000000000) /* maps the fake guest's RAM */
 #define FAKE_INIT_TASK UINT64_C(0x20000)

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "fake_guest_memory.h"
-#include "guest/kernel.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/kernel.h"
 
 #define TASKS UINT64_C(0xffff888000040000) /* pages of tasks, 512 bytes each */
 #define TASKS_GPA UINT64_C(0x40000)

@@ -6,10 +6,10 @@
 #include "fake_guest_memory.h"
 #include "guest/page_walk.h"
 #include "guest/processor.h"
-#include "guest/task.h"
-#include "guest/task_list.h"
 #include "guest/unwind.h"
 #include "lib/symbol/arm64/cfi_arm64.h"
+#include "linux/task.h"
+#include "linux/task_list.h"
 #include "run_suite.h"
 
 #define PAGE 3u

@@ -4,8 +4,8 @@
 
 #include "counter/route.h"
 #include "fake_process.h"
-#include "guest/kernel.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/kernel.h"
 #include "linux_image.h"
 #include "read_ring.h"
 #include "run_suite.h"

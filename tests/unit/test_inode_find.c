@@ -3,8 +3,8 @@
 #include <check.h>
 
 #include "fake_guest_memory.h"
-#include "guest/inode_find.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/inode_find.h"
 #include "run_suite.h"
 
 #define MEMORY UINT64_C(0xffff888000000000)

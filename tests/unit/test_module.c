@@ -5,8 +5,8 @@
 #include "btf_builder.h"
 #include "elf_builder.h"
 #include "fake_modules.h"
-#include "guest/module_symbols.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/module_symbols.h"
 #include "run_suite.h"
 
 #define SECOND UINT64_C(1000000000)

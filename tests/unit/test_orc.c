@@ -5,9 +5,9 @@
 
 #include "elf_builder.h"
 #include "fake_guest_memory.h"
-#include "guest/orc.h"
 #include "guest/unwind.h"
-#include "guest/x86/orc_entry.h"
+#include "linux/orc.h"
+#include "linux/x86/orc_entry.h"
 #include "run_suite.h"
 
 #define TEXT UINT64_C(0xffffffff80000000) /* maps the fake guest's RAM, too */

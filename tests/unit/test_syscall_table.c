@@ -5,7 +5,7 @@
 
 #include "btf_builder.h"
 #include "elf_builder.h"
-#include "guest/syscall_table.h"
+#include "linux/syscall_table.h"
 #include "run_suite.h"
 #include "sample/probe_spec.h"
 

@@ -3,8 +3,8 @@
 #include <check.h>
 
 #include "fake_guest_memory.h"
-#include "guest/kernel.h"
-#include "guest/task_cache.h"
+#include "linux/kernel.h"
+#include "linux/task_cache.h"
 #include "linux_image.h"
 #include "run_suite.h"
 

@@ -5,7 +5,7 @@
 
 #include "fake_guest_memory.h"
 #include "guest/page_walk.h"
-#include "guest/task_match.h"
+#include "linux/task_match.h"
 #include "run_suite.h"
 
 #define AREA UINT64_C(0xffff888000040000)

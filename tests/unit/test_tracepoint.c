@@ -4,7 +4,7 @@
 
 #include "btf_builder.h"
 #include "elf_builder.h"
-#include "guest/tracepoint.h"
+#include "linux/tracepoint.h"
 #include "run_suite.h"
 
 #define TEXT UINT64_C(0xffffffff80000000)

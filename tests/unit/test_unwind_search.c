@@ -4,10 +4,10 @@
 
 #include "fake_calls.h"
 #include "fake_guest_memory.h"
-#include "guest/unwind_search.h"
-#include "guest/x86/code_place.h"
-#include "guest/x86/orc_entry.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/unwind_search.h"
+#include "linux/x86/code_place.h"
+#include "linux/x86/orc_entry.h"
 #include "run_suite.h"
 
 #define MEMORY UINT64_C(0xffff888000000000) /* maps the fake guest's RAM */

@@ -3,8 +3,8 @@
 #include <check.h>
 
 #include "fake_guest_memory.h"
-#include "guest/unwind_search.h"
 #include "lib/symbol/x86/cfi_x86.h"
+#include "linux/unwind_search.h"
 #include "run_suite.h"
 
 #define USER UINT64_C(0x400000) /* maps the RAM */

@@ -4,7 +4,7 @@
 
 #include "fake_process.h"
 #include "guest/elf_note.h"
-#include "guest/maple.h"
+#include "linux/maple.h"
 #include "run_suite.h"
 
 static struct fake_process process;

@@ -5,7 +5,7 @@
 #include "attach/kernel_memory.h"
 #include "attach/qemu.h"
 #include "attach/vcpu_arch.h"
-#include "guest/kernel.h"
+#include "linux/kernel.h"
 
 /* Steps of a search: all of the first ones, then one in so many. */
 #define EAGER_TRIES 120u

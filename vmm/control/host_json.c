@@ -7,10 +7,10 @@
 #include "control/method_priv.h"
 #include "counter/host_pmu.h"
 #include "counter/route.h"
-#include "guest/kernel.h"
-#include "guest/orc.h"
 #include "guest/processor.h"
 #include "lib/symbol/symtab.h"
+#include "linux/kernel.h"
+#include "linux/orc.h"
 
 /* ---- a kernel ---- */
 

@@ -8,9 +8,9 @@
 
 #include "control/method_priv.h"
 #include "guest/guest_debug.h"
-#include "guest/page_cache.h"
 #include "lib/parser/parser.h"
 #include "lib/record/hex.h"
+#include "linux/page_cache.h"
 
 struct file_copy {
 	struct page_cache cache;

@@ -7,12 +7,12 @@
 
 #include "control/method_priv.h"
 #include "control/probe_client.h"
-#include "guest/cgroup.h"
 #include "guest/elf_note.h"
 #include "guest/gprs.h"
 #include "lib/profile/syscall_name.h"
 #include "lib/record/exit_name.h"
 #include "lib/record/hex.h"
+#include "linux/cgroup.h"
 
 #define LIST_BYTES_MAX (VPROF_CONTROL_LINE_BYTES_MAX / 2) /* of names, so that a line holds them */
 

@@ -7,9 +7,9 @@
 #define VPROF_COUNTER_ROUTE_H
 
 #include "counter/counter.h"
-#include "guest/cpu_area.h"
-#include "guest/task.h"
-#include "guest/unwind_search.h"
+#include "linux/cpu_area.h"
+#include "linux/task.h"
+#include "linux/unwind_search.h"
 
 struct record_sample;
 struct vprof_wait;

@@ -3,9 +3,9 @@
 #ifndef VPROF_GUEST_FRAME_H
 #define VPROF_GUEST_FRAME_H
 
-#include "guest/module.h"
 #include "guest/page_walk.h"
 #include "guest/user_code.h"
+#include "linux/module.h"
 
 /* Registers of a frame that unwind rules can name. Not all are known in every frame. */
 struct frame {

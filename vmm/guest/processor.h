@@ -8,10 +8,10 @@
 #define VPROF_GUEST_PROCESSOR_H
 
 #include "guest/gprs.h"
-#include "guest/kernel.h"
 #include "guest/operand.h"
 #include "guest/unwind.h"
 #include "lib/code/code.h"
+#include "linux/kernel.h"
 
 struct processor_memory {
 	/* page_walk_leaf */

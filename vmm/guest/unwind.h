@@ -13,11 +13,11 @@
 
 #include "guest/frame.h"
 #include "guest/guest.h"
-#include "guest/module.h"
 #include "guest/python.h"
 #include "guest/snapshot.h"
 #include "guest/user_code.h"
 #include "guest/user_text.h"
+#include "linux/module.h"
 
 #define UNWIND_DEPTH_MAX VPROF_CALL_DEPTH_MAX
 #define UNWIND_DEPTH_DEFAULT 64u

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/announcer.h"
 
-#include "guest/cgroup.h"
-#include "guest/vma.h"
+#include "linux/cgroup.h"
+#include "linux/vma.h"
 
 /* The longest text, and what a PERF_RECORD_MMAP2 has beside it: header, fields and sample_id have 104. */
 #define TEXT_BYTES_MAX MAX(FILE_NAME_BYTES, CGROUP_PATH_BYTES)

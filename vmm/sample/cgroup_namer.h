@@ -6,7 +6,7 @@
 #ifndef VPROF_SAMPLE_CGROUP_NAMER_H
 #define VPROF_SAMPLE_CGROUP_NAMER_H
 
-#include "guest/cgroup.h"
+#include "linux/cgroup.h"
 #include "sample/announcer.h"
 
 #define CGROUP_NAMER_BUCKETS 64u

@@ -8,7 +8,7 @@
 #define VPROF_SAMPLE_COUNTING_LOG_H
 
 #include "counter/counter.h"
-#include "guest/task_match.h"
+#include "linux/task_match.h"
 #include "sample/namer.h"
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Where the guest's kernel keeps the files that its processes execute, by build-id: samplers note it with the mappings
- * that they see, and the main thread reads the files' pages there (guest/page_cache.h). A process that is gone by then
+ * that they see, and the main thread reads the files' pages there (linux/page_cache.h). A process that is gone by then
  * matters not; a file that is gone is told from the one that was noted by its build-id.
  */
 #ifndef VPROF_SAMPLE_FILE_PLACES_H

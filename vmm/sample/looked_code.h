@@ -7,10 +7,10 @@
 #define VPROF_SAMPLE_LOOKED_CODE_H
 
 #include "guest/python.h"
-#include "guest/task.h"
 #include "guest/user_code.h"
-#include "guest/vma.h"
 #include "lib/record/record.h"
+#include "linux/task.h"
+#include "linux/vma.h"
 #include "sample/table_store.h"
 
 struct looked_mapping {

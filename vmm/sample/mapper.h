@@ -12,9 +12,9 @@
 #define VPROF_SAMPLE_MAPPER_H
 
 #include "guest/elf_note.h"
-#include "guest/task.h"
 #include "guest/user_code.h"
-#include "guest/vma.h"
+#include "linux/task.h"
+#include "linux/vma.h"
 #include "sample/announcer.h"
 #include "sample/table_store.h"
 

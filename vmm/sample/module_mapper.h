@@ -7,7 +7,7 @@
 #ifndef VPROF_SAMPLE_MODULE_MAPPER_H
 #define VPROF_SAMPLE_MODULE_MAPPER_H
 
-#include "guest/module.h"
+#include "linux/module.h"
 #include "sample/announcer.h"
 
 #define MODULE_MAPPER_SLOTS 1024u /* a power of two; two ranges in one slot are written again each time */

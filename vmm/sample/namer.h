@@ -12,8 +12,8 @@
 
 #include <stdatomic.h>
 
-#include "guest/kernel.h"
-#include "guest/task_cache.h"
+#include "linux/kernel.h"
+#include "linux/task_cache.h"
 #include "sample/announcer.h"
 
 /*

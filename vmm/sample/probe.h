@@ -11,8 +11,8 @@
 #define VPROF_SAMPLE_PROBE_H
 
 #include "guest/field_path.h"
-#include "guest/task_match.h"
 #include "lib/code/function_returns.h"
+#include "linux/task_match.h"
 #include "sample/probe_spec.h"
 #include "sample/program.h"
 #include "sample/ring.h"

@@ -3,7 +3,7 @@
  * Patches of a probe of programs, in the pages of its file, which every process executes that has the file mapped. A
  * process leads to the file; the patches stay when it ends, for the next one.
  */
-#include "guest/file_code.h"
+#include "linux/file_code.h"
 #include "sample/probe_priv.h"
 
 #define FILES_MAX 8u /* with the program's path: it was replaced by newer ones */

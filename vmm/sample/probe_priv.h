@@ -6,14 +6,14 @@
 #include <stdatomic.h>
 #include <vprof/probe.h>
 
-#include "guest/cgroup.h"
 #include "guest/elf_note.h"
 #include "guest/field_path.h"
-#include "guest/file_code.h"
-#include "guest/module.h"
 #include "guest/operand.h"
-#include "guest/syscall_table.h"
-#include "guest/tracepoint.h"
+#include "linux/cgroup.h"
+#include "linux/file_code.h"
+#include "linux/module.h"
+#include "linux/syscall_table.h"
+#include "linux/tracepoint.h"
 #include "sample/mapper.h"
 #include "sample/namer.h"
 #include "sample/probe.h"

@@ -4,7 +4,7 @@
 
 #include "guest/elf_note.h"
 #include "guest/processor.h"
-#include "guest/vma.h"
+#include "linux/vma.h"
 #include "sample/probe_priv.h"
 
 #define FUNCTION_BYTES_MAX (64u << 10)

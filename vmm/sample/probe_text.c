@@ -8,7 +8,7 @@
 #include "guest/guest_debug.h"
 #include "guest/page_walk.h"
 #include "guest/processor.h"
-#include "guest/text_sites.h"
+#include "linux/text_sites.h"
 #include "sample/probe_spec.h"
 
 #define FUNCTION_BYTES_MAX (64u << 10) /* Debian's longest have 40 KiB */

@@ -39,7 +39,7 @@ bool probe_text_returns(const struct probe_text *text, struct session_modules *m
 
 /*
  * Whether the byte at the address that probe_text_patch has named may be replaced: it belongs to a function of the
- * kernel's image, and the kernel does not change it itself (guest/text_sites.h). Error: PROBE_ERROR_UNSUPPORTED.
+ * kernel's image, and the kernel does not change it itself (linux/text_sites.h). Error: PROBE_ERROR_UNSUPPORTED.
  */
 bool probe_text_check_patch(const struct probe_text *text, const char *what, uint64_t address, GError **error);
 

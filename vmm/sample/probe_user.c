@@ -7,10 +7,10 @@
  */
 #include <string.h>
 
-#include "guest/cpu_area.h"
 #include "guest/processor.h"
-#include "guest/task_list.h"
-#include "guest/vma.h"
+#include "linux/cpu_area.h"
+#include "linux/task_list.h"
+#include "linux/vma.h"
 #include "sample/probe_priv.h"
 
 #define PROCESSES_MAX 256u

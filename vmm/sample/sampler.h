@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "counter/route.h"
-#include "guest/task_match.h"
+#include "linux/task_match.h"
 #include "sample/namer.h"
 #include "sample/session_config.h"
 #include "sample/statistics.h"

@@ -10,7 +10,7 @@
 
 #include "counter/counter.h"
 #include "guest/guest.h"
-#include "guest/kernel.h"
+#include "linux/kernel.h"
 #include "sample/ring.h"
 #include "sample/session_config.h"
 #include "sample/statistics.h"

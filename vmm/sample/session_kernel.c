@@ -3,8 +3,8 @@
 
 #include <malloc.h>
 
-#include "guest/orc.h"
 #include "guest/processor.h"
+#include "linux/orc.h"
 
 #define NO_ORC "cannot unwind by ORC: "
 

@@ -9,7 +9,7 @@
 
 #include "counter/route.h"
 #include "guest/guest.h"
-#include "guest/kernel.h"
+#include "linux/kernel.h"
 #include "sample/session_config.h"
 
 struct session_kernel {

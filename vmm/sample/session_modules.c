@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/session_modules.h"
 
-#include "guest/module_symbols.h"
+#include "linux/module_symbols.h"
 
 struct session_modules {
 	const struct module_layout *layout;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "guest/kernel.h"
+#include "linux/kernel.h"
 
 #define SWITCHES_TRIED 3u /* looks at a task that runs now and then, until one of them is whole */
 

@@ -4,8 +4,8 @@
 #define VPROF_SAMPLE_SWITCH_PROBE_H
 
 #include "guest/guest_debug.h"
-#include "guest/kernel.h"
-#include "guest/task_match.h"
+#include "linux/kernel.h"
+#include "linux/task_match.h"
 
 /* Embedded by the user, and not changed from switch_probe_add to switch_probe_remove. */
 struct switch_probe {

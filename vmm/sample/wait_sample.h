@@ -5,8 +5,8 @@
 
 #include "counter/route.h"
 #include "guest/frame.h"
-#include "guest/kernel.h"
 #include "guest/unwind.h"
+#include "linux/kernel.h"
 
 /* enum vprof_task_state (vprof/recording.h) of ps(1)'s letter; VPROF_TASK_RUNNING for those that do not wait. */
 uint8_t wait_state(char letter);

@@ -9,8 +9,8 @@
 
 #include <vprof/recording.h>
 
-#include "guest/lock.h"
-#include "guest/task.h"
+#include "linux/lock.h"
+#include "linux/task.h"
 
 /* A wait that has begun. */
 struct wait {

@@ -3,8 +3,8 @@
 
 #include "attach/kernel_find_priv.h"
 #include "attach/kernel_memory.h"
-#include "guest/task.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/task.h"
 
 #define EXTENT_MIN (UINT64_C(4) << 20) /* user tables map less of the kernel: its entry code */
 #define KERNEL_ADDRESS_MIN UINT64_C(0xffffffff80000000)

@@ -4,7 +4,7 @@
 #define VPROF_GUEST_X86_FRAME_X86_H
 
 #include "guest/frame.h"
-#include "guest/x86/orc_entry.h"
+#include "linux/x86/orc_entry.h"
 
 void frame_from_registers(const struct guest_regs *regs, struct frame *frame);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Traps in the pages of files (guest/file_code.h), which all processes see that execute the file. A patch is found anew
+ * Traps in the pages of files (linux/file_code.h), which all processes see that execute the file. A patch is found anew
  * before each change, by inode and index, and its byte is changed only where the page is clean and has what is expected
  * there. Where a trap was ever laid, one may be left behind: in a copy of the page that a process has for itself, or in
  * a page that is not in memory. So a patch is known for good, and a trap that is executed later is undone then.
@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-#include "guest/file_code.h"
+#include "linux/file_code.h"
 
 #define FILE_PATCHES_MAX 4096u
 

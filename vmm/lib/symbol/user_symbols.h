@@ -39,7 +39,7 @@ struct user_symbol {
 
 /*
  * The function at byte `file_offset` of the guest's file `name`, an absolute path, or of the code of a module
- * ("[virtio_blk]", guest/module.h has where that begins). build_id NULL: not known, and not
+ * ("[virtio_blk]", linux/module.h has where that begins). build_id NULL: not known, and not
  * compared. False when there is no copy, or nothing there. Copies are looked for once.
  */
 bool user_symbols_find(struct user_symbols *symbols, const char *name, const uint8_t *build_id, size_t build_id_bytes,

@@ -95,7 +95,7 @@ struct pt_regs___kernel {
 #define ENTRY_AREA (0xfffffe0000000000ull >> ENTRY_AREA_SHIFT)
 #define KERNEL_HALF 63 /* the bit that addresses of the kernel have */
 
-/* By vCPU: the GS base when it was last seen in the kernel, as guest/task.h has it; 0 before. */
+/* By vCPU: the GS base when it was last seen in the kernel, as linux/task.h has it; 0 before. */
 __u64 areas[GUEST_SAMPLE_VCPUS_MAX];
 
 /* ---- guest memory ---- */

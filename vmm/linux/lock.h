@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The lock that a task of a Linux guest waits for, by what it has left on its stack: a task that waits for a
+ * mutex or an rwsem is in a list of those that do, which begins in the lock (kernel/locking/mutex.c, rwsem.c); one that
+ * waits for a futex has its address among the arguments of its system call.
+ */
+#ifndef VPROF_LINUX_LOCK_H
+#define VPROF_LINUX_LOCK_H
+
+#include <vprof/recording.h>
+
+#include "guest/page_walk.h"
+#include "guest/types.h"
+#include "lib/symbol/symtab.h"
+
+#define LOCK_FUNCTIONS_MAX 64u
+
+/* Offsets of one kind of lock, and in what its tasks have on their stacks. */
+struct lock_type {
+	bool known;
+	uint32_t list, owner;              /* in the lock */
+	uint32_t waiter_list, waiter_task; /* in struct mutex_waiter and rwsem_waiter */
+};
+
+struct lock_layout {
+	uint32_t task_stack; /* in task_struct */
+	struct lock_type types[VPROF_LOCK_COUNT];
+	struct lock_function {
+		uint64_t begin, end;
+		enum vprof_lock kind;
+	} functions[LOCK_FUNCTIONS_MAX]; /* that wait for one */
+	unsigned n_functions;
+};
+
+/* False where no lock can be told. */
+bool lock_layout_load(const struct symtab *symtab, const struct types *types, struct lock_layout *layout);
+
+struct lock_wait {
+	enum vprof_lock kind;
+	uint64_t lock;
+	uint64_t owner; /* address of the task_struct of the task that holds it; 0: not known, such as of readers */
+};
+
+/*
+ * False: the task with its task_struct at `task`, which has switched away with this stack pointer, waits for no lock,
+ * or it cannot be told. `walk`: with the kernel's part. Reads 768 bytes of the stack, and those that wait before it,
+ * 256 at most.
+ */
+bool lock_wait_find(const struct lock_layout *layout, struct page_walk *walk, uint64_t task, uint64_t stack_pointer,
+                    struct lock_wait *wait);
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * All tasks of a Linux guest, read in its memory while it goes on: the kernel's list of processes, from init_task on,
+ * and the threads of each. The lists are not trusted: a task is taken once, and what does not look like one ends its
+ * list.
+ */
+#ifndef VPROF_LINUX_TASK_LIST_H
+#define VPROF_LINUX_TASK_LIST_H
+
+#include "guest/frame.h"
+#include "guest/page_walk.h"
+#include "guest/types.h"
+#include "lib/symbol/symtab.h"
+#include "linux/task.h"
+
+#define TASK_LIST_MAX 65536u         /* twice what Linux allows by default (PID_MAX_DEFAULT) */
+#define TASK_STRUCT_BYTES_MAX 16384u /* that are read of a task_struct; kernels of distributions have 10 to 14 KiB */
+
+#define TASK_LOCKS_MAX 64u
+#define TASK_SPANS_MAX 8u
+
+/* Code from `begin` on, up to `end`. */
+struct task_code {
+	uint64_t begin, end;
+};
+
+struct task_list_layout {
+	uint64_t init_task;                     /* address */
+	uint64_t fork_return;                   /* address of ret_from_fork_asm; 0: not found */
+	struct task_code locks[TASK_LOCKS_MAX]; /* what of the following is a lock's, or waits for a device */
+	unsigned n_locks;
+	uint64_t waits[4];                   /* code that only waits: from waits[0] to waits[1], and from [2] to [3] */
+	uint32_t tasks, signal, thread_node; /* in task_struct, as all that follow but thread_head */
+	uint32_t thread_head;                /* in signal_struct */
+	uint32_t state, flags, on_cpu, cpu;
+	uint32_t runtime;                /* se.sum_exec_runtime */
+	uint32_t queued;                 /* sched_info.run_delay; 0: the kernel does not have it */
+	uint32_t voluntary, involuntary; /* nvcsw, nivcsw: how often it has switched away */
+	uint32_t stack_pointer;          /* thread.sp; on arm64 thread.cpu_context.sp, with the next two */
+	uint32_t frame_pointer, pc;      /* 0: the stack has them */
+	uint32_t bytes;                  /* of a task_struct, up to the last of its members here and in task_layout */
+	unsigned n_spans;                /* these parts of them have all members; 0: they are read as a whole */
+	struct {
+		uint32_t at, bytes;
+	} spans[TASK_SPANS_MAX];
+};
+
+/* `tasks`: its layout. Errors: TASK_ERROR, TYPES_ERROR_MEMBER. */
+bool task_list_layout_load(const struct symtab *symtab, const struct types *types, const struct task_layout *tasks,
+                           struct task_list_layout *layout, GError **error);
+
+/* A task and what it does. */
+struct listed_task {
+	struct task task;
+	char state;                 /* as ps(1) has it: R S D T t X Z P I */
+	char next_state;            /* of one that is leaving its processor: what it will be in */
+	bool kernel_thread;         /* it has no user space */
+	bool on_cpu;                /* it runs, or is about to: its stack pointer is an old one */
+	uint32_t cpu;               /* where it runs, or ran last; the kernel's number */
+	uint64_t cpu_ns;            /* that it has run for, up to the last tick */
+	uint64_t queued_ns;         /* that it has waited for a processor, ready to run; 0: not counted */
+	uint64_t switches;          /* how often it has switched away: what stands for as long as it sleeps */
+	uint64_t stack_pointer;     /* saved when it did */
+	uint64_t frame_pointer, pc; /* arm64: these, too */
+};
+
+/* Reads the task with its task_struct at `address`; false when there is none. */
+bool listed_task_read(const struct task_list_layout *layout, const struct task_layout *tasks, struct page_walk *walk,
+                      uint64_t address, struct listed_task *task);
+
+/* The frame in which a task that is not on a processor will go on. False: its stack cannot be read, or is none. */
+bool listed_task_frame(const struct task_list_layout *layout, struct page_walk *walk, const struct listed_task *task,
+                       struct frame *frame);
+
+/* Whether a task that was not on a processor has not been on one since, and its stack is what it was. */
+bool listed_task_sleeps_on(const struct task_list_layout *layout, const struct task_layout *tasks,
+                           struct page_walk *walk, const struct listed_task *task);
+
+enum task_list_end {
+	TASK_LIST_WHOLE,
+	TASK_LIST_BROKEN, /* a link leads to no task, or back to one: the guest has changed the list, or lies */
+	TASK_LIST_LIMIT,  /* there are more than TASK_LIST_MAX */
+};
+
+struct task_list {
+	GArray *tasks; /* of struct listed_task, a process before its threads */
+	enum task_list_end end;
+};
+
+/*
+ * Reads the tasks, without the idle ones of the processors. `walk`: in any address space, with the kernel's part. Takes
+ * one read of guest memory for each task. Free with task_list_clear.
+ */
+void task_list_read(const struct task_list_layout *layout, const struct task_layout *tasks, struct page_walk *walk,
+                    struct task_list *list);
+void task_list_clear(struct task_list *list);
+
+/*
+ * Where a task with this call chain waits, as get_wchan of kernel/sched/core.c has it: the first frame outside the
+ * scheduler; 0: none.
+ */
+uint64_t task_wait_channel(const struct task_list_layout *layout, const uint64_t *chain, size_t n);
+
+/* Whether the code at `ip` is the scheduler's, or a lock's. */
+bool task_only_waits(const struct task_list_layout *layout, uint64_t ip);
+/* Whether it is the scheduler's, which says nothing of what is waited for. */
+bool task_only_schedules(const struct task_list_layout *layout, uint64_t ip);
+
+#endif
