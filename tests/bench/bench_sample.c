@@ -34,8 +34,8 @@
 #include "counter/counter.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
-#include "sample/ring.h"
 #include "sample/session.h"
+#include "stream/ring.h"
 
 #define RAM_BYTES 0x10000u
 #define CODE_OUT 0x1000u

@@ -9,7 +9,7 @@
 
 #include "fake_guest_memory.h"
 #include "linux/task.h"
-#include "sample/cgroup_namer.h"
+#include "stream/cgroup_namer.h"
 
 #define AREA UINT64_C(0xffff888000040000)
 #define AREA_GPA UINT64_C(0x40000)

@@ -9,9 +9,9 @@
 #include <time.h>
 
 #include "lib/record/ring_reader.h"
-#include "sample/ring.h"
 #include "sample/session_priv.h"
 #include "sample/session_wall.h"
+#include "stream/ring.h"
 
 #define DIRECT UINT64_C(0xffff888000000000)
 #define STACKS UINT64_C(0xffffc90000000000)

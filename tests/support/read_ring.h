@@ -7,7 +7,7 @@
 #include <check.h>
 
 #include "lib/record/ring_reader.h"
-#include "sample/ring.h"
+#include "stream/ring.h"
 
 static struct ring *ring;
 static struct ring_reader *reader;

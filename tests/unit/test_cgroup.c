@@ -9,8 +9,8 @@
 #include "linux_image.h"
 #include "read_ring.h"
 #include "run_suite.h"
-#include "sample/cgroup_namer.h"
 #include "sample/session.h"
+#include "stream/cgroup_namer.h"
 
 #define RING_BYTES 4096u
 #define OBJECT_BYTES 512u

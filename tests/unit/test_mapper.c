@@ -7,7 +7,7 @@
 #include "guest/x86/page_tables_x86.h"
 #include "read_ring.h"
 #include "run_suite.h"
-#include "sample/mapper.h"
+#include "stream/mapper.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -6,7 +6,7 @@
 #include "guest/x86/page_tables_x86.h"
 #include "read_ring.h"
 #include "run_suite.h"
-#include "sample/module_mapper.h"
+#include "stream/module_mapper.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -5,7 +5,7 @@
 
 #include "read_ring.h"
 #include "run_suite.h"
-#include "sample/namer.h"
+#include "stream/namer.h"
 #include "task_pages.h"
 
 #define TASKS_PAGES 8u

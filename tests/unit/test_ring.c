@@ -13,7 +13,7 @@
 
 #include "lib/record/ring_reader.h"
 #include "run_suite.h"
-#include "sample/ring.h"
+#include "stream/ring.h"
 
 #define SMALL VPROF_RING_DATA_BYTES_MIN
 #define LOST_BYTES 56u

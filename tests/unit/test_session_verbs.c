@@ -11,8 +11,8 @@
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
 #include "run_suite.h"
-#include "sample/ring.h"
 #include "sample/session.h"
+#include "stream/ring.h"
 
 #define MS UINT64_C(1000000)
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "run_suite.h"
-#include "sample/trace.h"
+#include "stream/trace.h"
 
 static struct trace *trace;
 

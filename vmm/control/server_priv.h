@@ -8,8 +8,8 @@
 
 #include "sample/counter_table.h"
 #include "sample/session.h"
-#include "sample/trace.h"
 #include "sample/trace_exits.h"
+#include "stream/trace.h"
 
 struct connection;
 struct listener;

@@ -3,7 +3,7 @@
 #include "control/method_priv.h"
 #include "control/probe_client.h"
 #include "control/server.h"
-#include "sample/ring.h"
+#include "stream/ring.h"
 
 void control_note_samples(struct control_call *call, unsigned vcpu, bool end)
 {

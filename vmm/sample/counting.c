@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/counting.h"
 
-#include "sample/statistics.h"
 #include "sample/watch_hub.h"
+#include "stream/statistics.h"
 
 void counting_update(struct counting *counting)
 {

@@ -9,7 +9,7 @@
 
 #include "counter/counter.h"
 #include "linux/task_match.h"
-#include "sample/namer.h"
+#include "stream/namer.h"
 
 /*
  * What tasks have counted so far, on any of the vCPUs. Of fixed size: a task that finds no slot has no total at its

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/record/clock.h"
-#include "sample/mapper.h"
+#include "stream/mapper.h"
 
 struct process {
 	struct user_code code;

@@ -15,8 +15,8 @@
 #include "linux/task_match.h"
 #include "sample/probe_spec.h"
 #include "sample/program.h"
-#include "sample/ring.h"
 #include "sample/session.h"
+#include "stream/ring.h"
 
 /* What all sets of an engine share. The guest's tasks and unwind tables are the session's. */
 struct probe_hub;

@@ -14,10 +14,10 @@
 #include "linux/module.h"
 #include "linux/syscall_table.h"
 #include "linux/tracepoint.h"
-#include "sample/mapper.h"
-#include "sample/namer.h"
 #include "sample/probe.h"
 #include "sample/probe_text.h"
+#include "stream/mapper.h"
+#include "stream/namer.h"
 
 /* [M] main thread only, [I] immutable while the probe is in its set, [a] atomic. */
 struct probe {

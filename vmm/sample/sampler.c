@@ -10,7 +10,7 @@
 #include "guest/processor.h"
 #include "lib/record/clock.h"
 #include "sample/sampler_priv.h"
-#include "sample/statistics.h"
+#include "stream/statistics.h"
 
 /* The fields of VPROF_SAMPLE_TYPE, the cgroup, and the facts of a wait with their size. */
 #define SAMPLE_BYTES_MAX \

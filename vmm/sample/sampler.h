@@ -7,10 +7,10 @@
 
 #include "counter/route.h"
 #include "linux/task_match.h"
-#include "sample/namer.h"
 #include "sample/session_config.h"
-#include "sample/statistics.h"
 #include "sample/table_store.h"
+#include "stream/namer.h"
+#include "stream/statistics.h"
 
 /* Where a sample fell. */
 enum sampler_mode { SAMPLER_KERNEL, SAMPLER_USER, SAMPLER_HYPERVISOR, SAMPLER_MODES };

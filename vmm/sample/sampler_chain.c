@@ -3,7 +3,7 @@
 #include <vprof/exit.h>
 
 #include "sample/sampler_priv.h"
-#include "sample/statistics.h"
+#include "stream/statistics.h"
 
 void sampler_chain_count(struct sampler *sampler, uint16_t misc)
 {

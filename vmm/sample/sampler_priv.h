@@ -5,11 +5,11 @@
 
 #include "guest/guest_debug.h"
 #include "lib/record/record.h"
-#include "sample/announcer.h"
-#include "sample/cgroup_namer.h"
-#include "sample/mapper.h"
-#include "sample/module_mapper.h"
 #include "sample/sampler.h"
+#include "stream/announcer.h"
+#include "stream/cgroup_namer.h"
+#include "stream/mapper.h"
+#include "stream/module_mapper.h"
 
 #define SAMPLER_PYTHON_SLOTS 1024u
 

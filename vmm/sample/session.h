@@ -11,9 +11,9 @@
 #include "counter/counter.h"
 #include "guest/guest.h"
 #include "linux/kernel.h"
-#include "sample/ring.h"
 #include "sample/session_config.h"
-#include "sample/statistics.h"
+#include "stream/ring.h"
+#include "stream/statistics.h"
 
 struct session;
 

@@ -4,9 +4,9 @@
 #include "guest/gprs.h"
 #include "lib/record/clock.h"
 #include "sample/session_priv.h"
-#include "sample/statistics.h"
 #include "sample/wait_sample.h"
 #include "sample/wait_table.h"
+#include "stream/statistics.h"
 
 /* [I], but for the waits, which vCPU threads share. */
 struct off_cpu {

@@ -7,8 +7,8 @@
 #include "lib/record/xorshift.h"
 #include "sample/sampler_priv.h"
 #include "sample/session_priv.h"
-#include "sample/statistics.h"
 #include "sample/wait_sample.h"
+#include "stream/statistics.h"
 
 /* For so long, vCPU 0 is kept out of the guest at once: so many samples that are repeated, or fewer that are not. */
 #define BATCH 1024u

@@ -4,7 +4,7 @@
 #define VPROF_SAMPLE_TRACE_EXITS_H
 
 #include "sample/session.h"
-#include "sample/trace.h"
+#include "stream/trace.h"
 
 struct trace_exits;
 

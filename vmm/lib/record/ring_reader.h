@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The reader's side of a vCPU's ring. Layout and rules: vprof/ring.h. The producer's side is sample/ring.h. */
+/* The reader's side of a vCPU's ring. Layout and rules: vprof/ring.h. The producer's side is stream/ring.h. */
 #ifndef VPROF_RECORD_RING_READER_H
 #define VPROF_RECORD_RING_READER_H
 

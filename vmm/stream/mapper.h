@@ -8,15 +8,15 @@
  * often than every MAPPER_WAIT_MIN_NS, after MAPPER_BURST walks that may come at once: programs map their libraries
  * one after the other when they start.
  */
-#ifndef VPROF_SAMPLE_MAPPER_H
-#define VPROF_SAMPLE_MAPPER_H
+#ifndef VPROF_STREAM_MAPPER_H
+#define VPROF_STREAM_MAPPER_H
 
 #include "guest/elf_note.h"
 #include "guest/user_code.h"
 #include "linux/task.h"
 #include "linux/vma.h"
-#include "sample/announcer.h"
 #include "sample/table_store.h"
+#include "stream/announcer.h"
 
 #define MAPPER_PROCESSES 64u
 /*

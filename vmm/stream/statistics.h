@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a session counts of its samples. */
-#ifndef VPROF_SAMPLE_STATISTICS_H
-#define VPROF_SAMPLE_STATISTICS_H
+#ifndef VPROF_STREAM_STATISTICS_H
+#define VPROF_STREAM_STATISTICS_H
 
 #include <stdatomic.h>
 #include <stdint.h>

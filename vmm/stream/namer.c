@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sample/namer.h"
+#include "stream/namer.h"
 
 #include <string.h>
 

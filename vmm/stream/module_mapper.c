@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sample/module_mapper.h"
+#include "stream/module_mapper.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sample/mapper.h"
+#include "stream/mapper.h"
 
 #include <elf.h>
 #include <string.h>

@@ -3,11 +3,11 @@
  * Writes the paths of cgroups into a vCPU's ring: a PERF_RECORD_CGROUP before the first sample of a cgroup, and another
  * when its path changes. On the vCPU's thread. A path is read once for each record, which takes some microseconds.
  */
-#ifndef VPROF_SAMPLE_CGROUP_NAMER_H
-#define VPROF_SAMPLE_CGROUP_NAMER_H
+#ifndef VPROF_STREAM_CGROUP_NAMER_H
+#define VPROF_STREAM_CGROUP_NAMER_H
 
 #include "linux/cgroup.h"
-#include "sample/announcer.h"
+#include "stream/announcer.h"
 
 #define CGROUP_NAMER_BUCKETS 64u
 #define CGROUP_NAMER_WAYS 4u

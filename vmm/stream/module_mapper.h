@@ -4,11 +4,11 @@
  * kernel PERF_RECORD_MMAP2 ("[virtio_blk]", as perf names modules without a file), or a PERF_RECORD_MMAP without a
  * build-id. On the vCPU's thread: one read of guest memory for each sample while the list of modules does not change.
  */
-#ifndef VPROF_SAMPLE_MODULE_MAPPER_H
-#define VPROF_SAMPLE_MODULE_MAPPER_H
+#ifndef VPROF_STREAM_MODULE_MAPPER_H
+#define VPROF_STREAM_MODULE_MAPPER_H
 
 #include "linux/module.h"
-#include "sample/announcer.h"
+#include "stream/announcer.h"
 
 #define MODULE_MAPPER_SLOTS 1024u /* a power of two; two ranges in one slot are written again each time */
 

@@ -7,14 +7,14 @@
  * By context switches, none is missed: a task is switched to after it was made and switched from after it has ended,
  * and what it has executed is seen at the latest when it is switched from.
  */
-#ifndef VPROF_SAMPLE_NAMER_H
-#define VPROF_SAMPLE_NAMER_H
+#ifndef VPROF_STREAM_NAMER_H
+#define VPROF_STREAM_NAMER_H
 
 #include <stdatomic.h>
 
 #include "linux/kernel.h"
 #include "linux/task_cache.h"
-#include "sample/announcer.h"
+#include "stream/announcer.h"
 
 /*
  * The tasks that any vCPU of a session has announced. A task that lost its slot to another may be announced twice.

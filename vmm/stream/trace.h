@@ -3,8 +3,8 @@
  * The engine's own trace: lines of text with time and vCPU in a ring of bytes; new lines overwrite the oldest. Each
  * kind of line is off until it is switched on.
  */
-#ifndef VPROF_SAMPLE_TRACE_H
-#define VPROF_SAMPLE_TRACE_H
+#ifndef VPROF_STREAM_TRACE_H
+#define VPROF_STREAM_TRACE_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The producer's side of a vCPU's ring. Layout and rules: vprof/ring.h. The reader's side is lib/record/ring_reader.h.
  */
-#ifndef VPROF_SAMPLE_RING_H
-#define VPROF_SAMPLE_RING_H
+#ifndef VPROF_STREAM_RING_H
+#define VPROF_STREAM_RING_H
 
 #include <glib.h>
 #include <stdbool.h>

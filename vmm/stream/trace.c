@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sample/trace.h"
+#include "stream/trace.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

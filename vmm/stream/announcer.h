@@ -3,10 +3,10 @@
  * How records about the tasks of its samples get into a vCPU's ring: which tasks there are, and their names, mappings,
  * modules, cgroups and switches. Each record goes ahead of the sample that needs it. The vCPU's thread only.
  */
-#ifndef VPROF_SAMPLE_ANNOUNCER_H
-#define VPROF_SAMPLE_ANNOUNCER_H
+#ifndef VPROF_STREAM_ANNOUNCER_H
+#define VPROF_STREAM_ANNOUNCER_H
 
-#include "sample/ring.h"
+#include "stream/ring.h"
 
 struct announcer {
 	struct ring *ring; /* borrowed; NULL only with `mapped` */

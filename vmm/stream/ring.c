@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sample/ring.h"
+#include "stream/ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <vprof/ring.h>
 
-#include "sample/statistics.h"
+#include "stream/statistics.h"
 
 #define VIEW_BYTES 65536u
 #define OVERTAKEN_MAX 8u /* retries when the producer is faster than the copy */

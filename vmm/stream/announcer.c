@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sample/announcer.h"
+#include "stream/announcer.h"
 
 #include "linux/cgroup.h"
 #include "linux/vma.h"

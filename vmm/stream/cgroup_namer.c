@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sample/cgroup_namer.h"
+#include "stream/cgroup_namer.h"
 
 #include <string.h>
 
