@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz_target.h"
-#include "sample/probe_spec.h"
+#include "probe/probe_spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {

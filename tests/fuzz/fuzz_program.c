@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz_target.h"
-#include "sample/program.h"
+#include "probe/program.h"
 
 static uint64_t number(struct program_place *place G_GNUC_UNUSED, enum vprof_program_number which)
 {

@@ -4,7 +4,7 @@
 
 #include "fuzz_target.h"
 #include "lib/script/script.h"
-#include "sample/program.h"
+#include "probe/program.h"
 
 #define PROBES_MAX 8u
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample/probe.h"
+#include "probe/probe.h"
 
 #define PLACEMENTS 20000u
 #define OFFSET_MAX 400

@@ -8,8 +8,8 @@
 #include "elf_builder.h"
 #include "fake_debug.h"
 #include "lib/record/ring_reader.h"
+#include "probe/probe.h"
 #include "run_suite.h"
-#include "sample/probe.h"
 
 static struct fake_guest fake;
 static struct session *session;

@@ -4,8 +4,8 @@
 #include <check.h>
 #include <vprof/probe.h>
 
+#include "probe/probe.h"
 #include "run_suite.h"
-#include "sample/probe.h"
 
 START_TEST(probes_have_one_name)
 {

@@ -3,8 +3,8 @@
 #include <check.h>
 #include <glib.h>
 
+#include "probe/probe_priv.h"
 #include "run_suite.h"
-#include "sample/probe_priv.h"
 
 #define STACK UINT64_C(0x7ffe5bdfaaa0)
 #define PARENT UINT64_C(0xffff888004a0f840)

@@ -4,8 +4,8 @@
 
 #include "fake_page_cache.h"
 #include "fake_tasks.h"
+#include "probe/probe_priv.h"
 #include "run_suite.h"
-#include "sample/probe_priv.h"
 
 #define OBJECTS_GPA UINT64_C(0x50000) /* behind the tasks */
 #define MM_PGD 0x28u

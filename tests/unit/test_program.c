@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "probe/program.h"
 #include "run_suite.h"
-#include "sample/program.h"
 
 static struct program_map *maps[2];
 static uint64_t sent[VPROF_PROGRAM_SENT_WORDS];

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "lib/script/script.h"
+#include "probe/program.h"
 #include "run_suite.h"
-#include "sample/program.h"
 
 #define NAMES(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
 

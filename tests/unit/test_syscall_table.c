@@ -6,8 +6,8 @@
 #include "btf_builder.h"
 #include "elf_builder.h"
 #include "linux/syscall_table.h"
+#include "probe/probe_spec.h"
 #include "run_suite.h"
-#include "sample/probe_spec.h"
 
 #define DATA UINT64_C(0xffffffff81000000)
 #define SLIDE UINT64_C(0x2000000)

@@ -4,7 +4,7 @@
 #include <vprof/control.h>
 
 #include "counter/counter.h"
-#include "sample/probe.h"
+#include "probe/probe.h"
 #include "sample/session.h"
 
 G_DEFINE_QUARK(vprof_control_error, control_error)

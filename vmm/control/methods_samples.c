@@ -5,7 +5,7 @@
 #include "control/events.h"
 #include "control/method_priv.h"
 #include "lib/record/clock.h"
-#include "sample/probe.h"
+#include "probe/probe.h"
 #include "stream/ring.h"
 
 #define SAMPLES_READ_BYTES_MAX 45056 /* base64 of it, and the rest of the answer, fit into a line */

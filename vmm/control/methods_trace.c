@@ -5,7 +5,7 @@
 #include "control/method_priv.h"
 #include "guest/guest_debug.h"
 #include "guest/unwind.h"
-#include "sample/probe.h"
+#include "probe/probe.h"
 
 #define TRACE_WRITE_BYTES_MAX 3072 /* of a client's text; TRACE_TEXT_BYTES_MAX has room for a call chain, too */
 #define TRACE_SYMBOL_BYTES_MAX 80  /* of a function's name in a call chain */

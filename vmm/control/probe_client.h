@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "sample/probe.h"
+#include "probe/probe.h"
 
 /* The reader of the rings. A ring has one reader: the first one since recording began. */
 enum probe_reader { PROBE_READER_NONE, PROBE_READER_RINGS, PROBE_READER_JSON };

@@ -5,7 +5,7 @@
 #include "control/keeper.h"
 #include "control/method_priv.h"
 #include "control/server.h"
-#include "sample/probe.h"
+#include "probe/probe.h"
 #include "sample/session_tasks.h"
 
 /* How often requests that wait are executed again. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sample/probe_text.h"
+#include "probe/probe_text.h"
 
 #include <elf.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "guest/page_walk.h"
 #include "guest/processor.h"
 #include "linux/text_sites.h"
-#include "sample/probe_spec.h"
+#include "probe/probe_spec.h"
 
 #define FUNCTION_BYTES_MAX (64u << 10) /* Debian's longest have 40 KiB */
 #define PADDING "__pfx_"               /* objtool's names, from Linux 6.2 on */

@@ -7,14 +7,14 @@
  * An event is a PERF_RECORD_SAMPLE with the fields of VPROF_PROBE_SAMPLE_TYPE (vprof/probe.h); tasks are named by
  * PERF_RECORD_COMM as in a session's rings. Main thread only; the events are written on the vCPU threads.
  */
-#ifndef VPROF_SAMPLE_PROBE_H
-#define VPROF_SAMPLE_PROBE_H
+#ifndef VPROF_PROBE_PROBE_H
+#define VPROF_PROBE_PROBE_H
 
 #include "guest/field_path.h"
 #include "lib/code/function_returns.h"
 #include "linux/task_match.h"
-#include "sample/probe_spec.h"
-#include "sample/program.h"
+#include "probe/probe_spec.h"
+#include "probe/program.h"
 #include "sample/session.h"
 #include "stream/ring.h"
 

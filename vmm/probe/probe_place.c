@@ -2,7 +2,7 @@
 /* Where the breakpoints of a probe go, and by which means. */
 #include <string.h>
 
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 
 static bool function_error(const struct probe_spec *spec, GError **error)
 {

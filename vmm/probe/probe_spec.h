@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What can be probed, and the syntax of a probe: PROVIDER:WHAT, as in bpftrace and btrace. */
-#ifndef VPROF_SAMPLE_PROBE_SPEC_H
-#define VPROF_SAMPLE_PROBE_SPEC_H
+#ifndef VPROF_PROBE_PROBE_SPEC_H
+#define VPROF_PROBE_PROBE_SPEC_H
 
 #include "guest/guest_debug.h"
 

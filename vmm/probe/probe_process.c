@@ -5,7 +5,7 @@
 #include "guest/elf_note.h"
 #include "guest/processor.h"
 #include "linux/vma.h"
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 
 #define FUNCTION_BYTES_MAX (64u << 10)
 #define CODE_BYTES_MAX 16u /* of an instruction */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sample/probe_spec.h"
+#include "probe/probe_spec.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Shared by the files of probes. */
-#ifndef VPROF_SAMPLE_PROBE_PRIV_H
-#define VPROF_SAMPLE_PROBE_PRIV_H
+#ifndef VPROF_PROBE_PROBE_PRIV_H
+#define VPROF_PROBE_PROBE_PRIV_H
 
 #include <stdatomic.h>
 #include <vprof/probe.h>
@@ -14,8 +14,8 @@
 #include "linux/module.h"
 #include "linux/syscall_table.h"
 #include "linux/tracepoint.h"
-#include "sample/probe.h"
-#include "sample/probe_text.h"
+#include "probe/probe.h"
+#include "probe/probe_text.h"
 #include "stream/mapper.h"
 #include "stream/namer.h"
 

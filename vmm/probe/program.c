@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sample/program.h"
+#include "probe/program.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sample/program_map.h"
+#include "probe/program_map.h"
 
 #include <stdatomic.h>
 #include <string.h>

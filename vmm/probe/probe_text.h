@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where the instructions of the guest's kernel are, so that no breakpoint goes elsewhere. */
-#ifndef VPROF_SAMPLE_PROBE_TEXT_H
-#define VPROF_SAMPLE_PROBE_TEXT_H
+#ifndef VPROF_PROBE_PROBE_TEXT_H
+#define VPROF_PROBE_PROBE_TEXT_H
 
 #include "guest/guest.h"
 #include "lib/code/function_returns.h"

@@ -4,8 +4,8 @@
  * thread meanwhile. Two vCPUs that add the same new key at the same moment may make two entries of it, which a reader
  * adds up; a change that meets a deletion of its key may be lost.
  */
-#ifndef VPROF_SAMPLE_PROGRAM_MAP_H
-#define VPROF_SAMPLE_PROGRAM_MAP_H
+#ifndef VPROF_PROBE_PROGRAM_MAP_H
+#define VPROF_PROBE_PROGRAM_MAP_H
 
 #include <glib.h>
 #include <stdbool.h>

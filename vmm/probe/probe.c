@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sample/probe.h"
+#include "probe/probe.h"
 
 #include <string.h>
 #include <vprof/ring.h>
 
 #include "guest/processor.h"
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 
 /* ---- what the sets of an engine share ---- */
 

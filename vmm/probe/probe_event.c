@@ -7,7 +7,7 @@
 #include "guest/page_walk.h"
 #include "guest/processor.h"
 #include "lib/record/clock.h"
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 
 #define EVENT_BYTES_MAX (72u + sizeof(uint64_t) * (PROBE_CHAIN_MAX + VPROF_PROBE_VALUES_MAX))
 

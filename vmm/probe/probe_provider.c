@@ -9,7 +9,7 @@
 #include "guest/processor.h"
 #include "lib/profile/syscall_name.h"
 #include "lib/record/exit_name.h"
-#include "sample/probe_spec.h"
+#include "probe/probe_spec.h"
 
 #define PORT_MAX UINT16_MAX
 #define MSR_MAX UINT32_MAX

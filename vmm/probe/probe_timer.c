@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Ticks of profile and interval probes: a source of the main loop that makes the vCPUs leave the guest. */
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 
 struct probe_timer {
 	GSource source;

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 
 #define SITES_MAX 16u /* of one trace point */
 

@@ -2,7 +2,7 @@
 /* Markers of clients become events of the marker probes of all sets. */
 #include <fnmatch.h>
 
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 
 /* A call on the thread of the vCPU that the event belongs to. */
 struct marker_call {

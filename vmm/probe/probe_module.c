@@ -2,7 +2,7 @@
 /* Functions of the guest kernel's modules: function:MODULE:NAME. */
 #include <string.h>
 
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 #include "sample/session_modules.h"
 
 #define NEAREST_MAX 5u

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The arguments of events where the guest's kernel says what they are: of trace points and of system calls. */
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 
 void probe_fields_clear(struct probe_fields *fields)
 {

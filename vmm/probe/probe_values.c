@@ -3,7 +3,7 @@
 #include <string.h>
 #include <vprof/probe.h>
 
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 
 _Static_assert(FIELD_TEXT_BYTES == VPROF_PROBE_TEXT_BYTES, "events have it as it is read");
 

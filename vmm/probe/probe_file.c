@@ -4,7 +4,7 @@
  * process leads to the file; the patches stay when it ends, for the next one.
  */
 #include "linux/file_code.h"
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 
 #define FILES_MAX 8u /* with the program's path: it was replaced by newer ones */
 

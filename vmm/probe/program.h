@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Checks and runs the programs of probes (vprof/program.h). They come from a client, and may be anything. */
-#ifndef VPROF_SAMPLE_PROGRAM_H
-#define VPROF_SAMPLE_PROGRAM_H
+#ifndef VPROF_PROBE_PROGRAM_H
+#define VPROF_PROBE_PROGRAM_H
 
-#include "sample/program_map.h"
+#include "probe/program_map.h"
 
 /* What a program may use. */
 struct program_facts {

@@ -6,7 +6,7 @@
  * call has the same stack pointer or takes the place of the oldest.
  */
 #include "lib/record/clock.h"
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 
 #define CALLS 1024u                      /* a power of two */
 #define CALL_PLACES 8u                   /* where a call may be, from its hash on */

@@ -4,7 +4,7 @@
 
 #include "guest/page_walk.h"
 #include "lib/record/clock.h"
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 
 #define SENT_BYTES_MAX (96u + sizeof(uint64_t) * (1 + VPROF_PROGRAM_SENT_WORDS))
 

@@ -11,7 +11,7 @@
 #include "linux/cpu_area.h"
 #include "linux/task_list.h"
 #include "linux/vma.h"
-#include "sample/probe_priv.h"
+#include "probe/probe_priv.h"
 
 #define PROCESSES_MAX 256u
 #define LOOK_MS 100u
