@@ -5,8 +5,6 @@
 #include <vprof/control.h>
 
 #include "attach/attach.h"
-#include "capture/capture.h"
-#include "capture/capture_options.h"
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "engine/guest_list.h"
@@ -14,6 +12,8 @@
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
 #include "reading/symbol_options.h"
+#include "record/capture.h"
+#include "record/capture_options.h"
 #include "run/run_loop.h"
 #include "ui/message.h"
 #include "ui/text.h"

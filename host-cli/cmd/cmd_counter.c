@@ -4,12 +4,12 @@
 #include <string.h>
 #include <vprof/control.h>
 
-#include "capture/capture.h"
-#include "capture/capture_options.h"
 #include "cmd/command.h"
 #include "engine/counters.h"
 #include "engine/engine_find.h"
 #include "reading/input.h"
+#include "record/capture.h"
+#include "record/capture_options.h"
 #include "ui/message.h"
 #include "ui/text.h"
 #include "ui/units.h"

@@ -5,14 +5,14 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
-#include "capture/capture.h"
-#include "capture/capture_options.h"
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "lib/profile/shift.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
 #include "reading/symbol_options.h"
+#include "record/capture.h"
+#include "record/capture_options.h"
 #include "run/agent_mappings.h"
 #include "run/guest_run.h"
 #include "ui/message.h"

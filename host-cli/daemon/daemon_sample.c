@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
-#include "capture/capture.h"
 #include "daemon/daemon_child.h"
 #include "daemon/daemon_cost.h"
 #include "daemon/daemon_parts.h"
@@ -22,6 +21,7 @@
 #include "reading/kvm_exits.h"
 #include "reading/symbol_options.h"
 #include "reading/vcpu_clocks.h"
+#include "record/capture.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

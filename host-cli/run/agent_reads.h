@@ -6,8 +6,8 @@
 #ifndef VPROF_CLI_RUN_AGENT_READS_H
 #define VPROF_CLI_RUN_AGENT_READS_H
 
-#include "capture/capture.h"
 #include "lib/agent/agent_stream.h"
+#include "record/capture.h"
 
 struct agent_reads {
 	struct capture *capture; /* borrowed */

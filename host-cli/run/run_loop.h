@@ -8,8 +8,8 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "capture/capture.h"
 #include "engine/engine_process.h"
+#include "record/capture.h"
 #include "run/agent_service.h"
 #include "run/exec.h"
 #include "run/run_terminal.h"

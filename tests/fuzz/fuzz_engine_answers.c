@@ -8,11 +8,11 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
-#include "capture/guest_file.h"
 #include "engine/engine_modules.h"
 #include "fuzz_target.h"
 #include "lib/client/socket.h"
 #include "lib/parser/parser.h"
+#include "record/guest_file.h"
 #include "tasks/task_table.h"
 #include "tasks/task_user.h"
 

@@ -29,12 +29,12 @@ ROOMS = {
     "export": {"reading", "ui"},
     "push": {"export", "reading", "ui"},
     "trace": {"engine", "ui"},
-    "tasks": {"capture", "engine", "reading", "ui"},
+    "tasks": {"record", "engine", "reading", "ui"},
     "top": {"engine", "reading", "report", "terminal", "ui"},
-    "capture": {"engine", "reading", "report", "ui"},
-    "run": {"capture", "compare", "engine", "reading", "ui"},
-    "attach": {"capture", "engine", "reading", "run", "ui"},
-    "daemon": {"capture", "engine", "push", "reading", "ui"},
+    "record": {"engine", "reading", "report", "ui"},
+    "run": {"record", "compare", "engine", "reading", "ui"},
+    "attach": {"record", "engine", "reading", "run", "ui"},
+    "daemon": {"record", "engine", "push", "reading", "ui"},
 }
 # Rooms of the VMM, the same.
 KVM_ROOMS = {

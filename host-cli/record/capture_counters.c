@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "capture/capture.h"
+#include "record/capture.h"
 
 #include <poll.h>
 #include <vprof/control.h>

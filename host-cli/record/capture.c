@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/capture_priv.h"
-#include "capture/jit_symbols.h"
 #include "engine/counters.h"
 #include "engine/engine_find.h"
 #include "engine/engine_modules.h"
@@ -14,6 +12,8 @@
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
 #include "reading/vcpu_clocks.h"
+#include "record/capture_priv.h"
+#include "record/jit_symbols.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

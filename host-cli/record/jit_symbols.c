@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "capture/jit_symbols.h"
+#include "record/jit_symbols.h"
 
 #include <unistd.h>
 
-#include "capture/guest_file.h"
 #include "lib/symbol/perf_map.h"
+#include "record/guest_file.h"
 #include "ui/message.h"
 
 static const char *const kinds[] = {"perf-map", "jit-dump"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A program or library of the guest, as far as the guest has it in memory. */
-#ifndef VPROF_CLI_CAPTURE_GUEST_FILE_H
-#define VPROF_CLI_CAPTURE_GUEST_FILE_H
+#ifndef VPROF_CLI_RECORD_GUEST_FILE_H
+#define VPROF_CLI_RECORD_GUEST_FILE_H
 
 #include <stdint.h>
 

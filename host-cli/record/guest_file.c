@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "capture/guest_file.h"
+#include "record/guest_file.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "capture/capture_tables.h"
+#include "record/capture_tables.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/guest_file.h"
 #include "engine/engine_find.h"
 #include "lib/record/hex.h"
 #include "lib/symbol/cfi.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/python_file.h"
+#include "record/guest_file.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

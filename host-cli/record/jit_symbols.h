@@ -4,8 +4,8 @@
  * (lib/symbol/perf_map.h): Node's --perf-basic-prof, Java's perf-map-agent, Python's -X perf write the former, Node's
  * --perf-prof, Java's libperf-jvmti and LLVM the latter.
  */
-#ifndef VPROF_CLI_CAPTURE_JIT_SYMBOLS_H
-#define VPROF_CLI_CAPTURE_JIT_SYMBOLS_H
+#ifndef VPROF_CLI_RECORD_JIT_SYMBOLS_H
+#define VPROF_CLI_RECORD_JIT_SYMBOLS_H
 
 #include <glib.h>
 
