@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "record/capture.h"
+#include "record/recorder.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

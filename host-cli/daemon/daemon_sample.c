@@ -21,7 +21,7 @@
 #include "reading/kvm_exits.h"
 #include "reading/symbol_options.h"
 #include "reading/vcpu_clocks.h"
-#include "record/capture.h"
+#include "record/recorder.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

@@ -7,7 +7,7 @@
 #define VPROF_CLI_RUN_AGENT_MAPPINGS_H
 
 #include "lib/agent/agent_stream.h"
-#include "record/capture.h"
+#include "record/recorder.h"
 
 struct agent_mappings;
 

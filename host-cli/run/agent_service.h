@@ -12,7 +12,7 @@
 #include <poll.h>
 #include <stdbool.h>
 
-#include "record/capture.h"
+#include "record/recorder.h"
 
 #define AGENT_SERVICE_ERROR agent_service_error_quark()
 GQuark agent_service_error_quark(void);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "engine/engine_process.h"
-#include "record/capture.h"
+#include "record/recorder.h"
 #include "run/agent_service.h"
 #include "run/exec.h"
 #include "run/run_terminal.h"

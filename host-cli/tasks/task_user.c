@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "tasks/task_user.h"
 
-#include "record/capture_tables.h"
+#include "record/recorder_tables.h"
 
 #define TABLES_WAIT_US INT64_C(3000000)
 #define TABLES_LOOK_US 5000 /* between two looks for tables that are made */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What capture.c, the session and its rings, and capture_file.c, the file, share. */
-#ifndef VPROF_CLI_RECORD_CAPTURE_PRIV_H
-#define VPROF_CLI_RECORD_CAPTURE_PRIV_H
+/* What recorder.c, the session and its rings, and recorder_file.c, the file, share. */
+#ifndef VPROF_CLI_RECORD_RECORDER_PRIV_H
+#define VPROF_CLI_RECORD_RECORDER_PRIV_H
 
 #include "lib/client/client.h"
 #include "lib/profile/histogram.h"
 #include "lib/record/writer.h"
-#include "record/capture.h"
-#include "record/capture_tables.h"
+#include "record/recorder.h"
+#include "record/recorder_tables.h"
 
 /* A kernel that the guest ran before, and the addresses that were sampled meanwhile. */
 struct kernel_before {

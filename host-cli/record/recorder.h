@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Recording: a session on the engine, its rings, and the file that they are drained into. */
-#ifndef VPROF_CLI_RECORD_CAPTURE_H
-#define VPROF_CLI_RECORD_CAPTURE_H
+#ifndef VPROF_CLI_RECORD_RECORDER_H
+#define VPROF_CLI_RECORD_RECORDER_H
 
 #include <glib.h>
 #include <jansson.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "record/capture_tables.h"
+#include "record/recorder_tables.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Files that the agent in the guest is to read. */
-#include "record/capture_priv.h"
 #include "record/jit_symbols.h"
+#include "record/recorder_priv.h"
 
 bool capture_read_next(struct capture *capture, struct vprof_agent_read *read)
 {

@@ -12,8 +12,8 @@
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
 #include "reading/vcpu_clocks.h"
-#include "record/capture_priv.h"
 #include "record/jit_symbols.h"
+#include "record/recorder_priv.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

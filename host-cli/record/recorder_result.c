@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "record/capture.h"
+#include "record/recorder.h"
 
 #include <signal.h>
 #include <stdio.h>

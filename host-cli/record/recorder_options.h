@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What to record and how often: the options that `vprof run` and `vprof attach` have in common. */
-#ifndef VPROF_CLI_RECORD_CAPTURE_OPTIONS_H
-#define VPROF_CLI_RECORD_CAPTURE_OPTIONS_H
+#ifndef VPROF_CLI_RECORD_RECORDER_OPTIONS_H
+#define VPROF_CLI_RECORD_RECORDER_OPTIONS_H
 
 #include <glib.h>
 #include <jansson.h>

@@ -4,8 +4,8 @@
  * user names, of what the guest has in memory of the others, of its initramfs and of debuginfod servers, and given to
  * the engine. Files from the guest's memory also give names.
  */
-#ifndef VPROF_CLI_RECORD_CAPTURE_TABLES_H
-#define VPROF_CLI_RECORD_CAPTURE_TABLES_H
+#ifndef VPROF_CLI_RECORD_RECORDER_TABLES_H
+#define VPROF_CLI_RECORD_RECORDER_TABLES_H
 
 #include <jansson.h>
 #include <vprof/agent.h>

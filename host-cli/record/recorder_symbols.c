@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "record/capture_symbols.h"
+#include "record/recorder_symbols.h"
 
 #include <elf.h>
 #include <glib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a recording keeps of an image's symbols. */
-#ifndef VPROF_CLI_RECORD_CAPTURE_SYMBOLS_H
-#define VPROF_CLI_RECORD_CAPTURE_SYMBOLS_H
+#ifndef VPROF_CLI_RECORD_RECORDER_SYMBOLS_H
+#define VPROF_CLI_RECORD_RECORDER_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

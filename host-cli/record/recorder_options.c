@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "record/capture_options.h"
+#include "record/recorder_options.h"
 
 #include <vprof/control.h>
 

@@ -11,8 +11,8 @@
 #include "lib/record/clock.h"
 #include "lib/record/processor.h"
 #include "lib/record/record.h"
-#include "record/capture_priv.h"
-#include "record/capture_symbols.h"
+#include "record/recorder_priv.h"
+#include "record/recorder_symbols.h"
 #include "ui/text.h"
 
 /* ---- its beginning, and what becomes known later ---- */
