@@ -20,7 +20,7 @@
 
 struct attach_values {
 	struct attach_engine_options engine;
-	struct capture_options capture;
+	struct recorder_options recording;
 	struct symbol_options symbols;
 	char *route, *agent;
 	uint64_t duration_s; /* 0: until the guest ends */
@@ -43,9 +43,9 @@ static const struct option_row options[] = {
          "socket of the guest's agent, or vsock:PORT; records its phases and mapped files", "SOCKET"},
 	{"duration", OPTION_TIME, offsetof(struct attach_values, duration_s), "detach after TIME, e.g. 30s or 5m",
          "TIME", .max = VPROF_DURATION_S_MAX},
-	{"frequency", OPTION_NUMBER, offsetof(struct attach_values, capture.frequency_hz),
+	{"frequency", OPTION_NUMBER, offsetof(struct attach_values, recording.frequency_hz),
          "samples per second and vCPU (default: the route's)", "HZ", .min = 1, .max = VPROF_FREQUENCY_HZ_MAX},
-	OPTION_ROWS(capture_option_rows, struct attach_values, capture),
+	OPTION_ROWS(recorder_option_rows, struct attach_values, recording),
 	OPTION_ROWS(symbol_option_rows, struct attach_values, symbols),
 	{NULL},
 };
@@ -68,7 +68,7 @@ struct attachment {
 	const struct attach_values *given;
 	struct engine_process *engine;
 	json_t *guest; /* as query-guest */
-	struct capture *capture;
+	struct recorder *recorder;
 	struct kernel kernel;      /* that it runs */
 	GArray *kernels;           /* struct kernel: those that it ran before */
 	struct host_symbols *host; /* NULL: without the host's side */
@@ -82,7 +82,7 @@ struct attachment {
 static void attachment_clear(struct attachment *attachment)
 {
 	agent_service_free(attachment->loop.agent);
-	capture_free(attachment->capture);
+	recorder_free(attachment->recorder);
 	engine_process_free(attachment->engine);
 	host_symbols_free(attachment->host);
 	kernel_clear(&attachment->kernel);
@@ -133,8 +133,8 @@ static void on_kernel(void *data)
 
 	say("%s has booted%s%s; symbols are taken from it from now on", name, release[0] != '\0' ? " " : " again",
 	    release);
-	capture_kernel(attachment->capture, attachment->kernel.symtab, kernel.image, kernel.symtab,
-	               &attachment->loop.output_error);
+	recorder_kernel(attachment->recorder, attachment->kernel.symtab, kernel.image, kernel.symtab,
+	                &attachment->loop.output_error);
 	g_array_append_val(attachment->kernels, attachment->kernel);
 	attachment->kernel = kernel;
 }
@@ -177,7 +177,7 @@ static void ask_pause(struct attachment *attachment)
 
 static void say_attached(const struct attachment *attachment)
 {
-	const json_t *session = capture_session(attachment->capture);
+	const json_t *session = recorder_session(attachment->recorder);
 	g_autofree char *name = text_printable(member_text(attachment->guest, "name"));
 	g_autofree char *release = text_printable(member_text(attachment->guest, "release"));
 	const uint64_t period = member_number(session, "period", 0);
@@ -189,13 +189,13 @@ static void say_attached(const struct attachment *attachment)
 	    release[0] != '\0' ? ", " : "", member_number(attachment->guest, "vcpus", 0),
 	    member_text(session, "delivery"),
 	    member_text(json_array_get(json_object_get(session, "events"), 0), "name"), rate);
-	capture_say_session(attachment->capture, attachment->given->engine.verbose);
+	recorder_say_session(attachment->recorder, attachment->given->engine.verbose);
 }
 
 /* Must run while QEMU lives. */
 static void host_load(struct attachment *attachment)
 {
-	uint64_t process = member_number(capture_session(attachment->capture), "host", 0);
+	uint64_t process = member_number(recorder_session(attachment->recorder), "host", 0);
 
 	if (process == 0)
 		return;
@@ -212,12 +212,12 @@ static bool prepare(struct attachment *attachment, json_t *session, GError **err
 {
 	attachment->guest = engine_process_execute(attachment->engine, "query-guest", NULL, error);
 	if (attachment->guest)
-		attachment->capture = capture_new(attachment->engine, json_incref(session), error);
-	if (!attachment->capture)
+		attachment->recorder = recorder_new(attachment->engine, json_incref(session), error);
+	if (!attachment->recorder)
 		return false;
 	if (attachment->given->agent) {
 		attachment->loop.agent =
-			agent_service_new(attachment->given->agent, attachment->guest, attachment->capture, error);
+			agent_service_new(attachment->given->agent, attachment->guest, attachment->recorder, error);
 		if (!attachment->loop.agent)
 			return false;
 	}
@@ -226,10 +226,10 @@ static bool prepare(struct attachment *attachment, json_t *session, GError **err
 	const struct user_symbol_sources sources =
 		symbol_options_sources(&attachment->given->symbols, NULL, arch_here(), false);
 
-	capture_use_tables(attachment->capture, &sources, NULL);
+	recorder_use_tables(attachment->recorder, &sources, NULL);
 	say_attached(attachment);
-	return capture_open_file(attachment->capture, attachment->output, attachment->kernel.image,
-	                         attachment->kernel.symtab, attachment->given->engine.kernel, error);
+	return recorder_open_file(attachment->recorder, attachment->output, attachment->kernel.image,
+	                          attachment->kernel.symtab, attachment->given->engine.kernel, error);
 }
 
 /* ---- meanwhile and after ---- */
@@ -243,7 +243,7 @@ static bool follow(struct attachment *attachment, GError **error)
 	json_decref(started);
 	ask_pause(attachment);
 	attachment->loop.engine = attachment->engine;
-	attachment->loop.capture = attachment->capture;
+	attachment->loop.recorder = attachment->recorder;
 	attachment->loop.on_kernel = on_kernel;
 	attachment->loop.on_pause = on_pause;
 	attachment->loop.data = attachment;
@@ -276,11 +276,11 @@ static void close_session(struct attachment *attachment)
 
 	if (attachment->loop.engine_gone)
 		return;
-	capture_time_end(attachment->capture);
+	recorder_time_end(attachment->recorder);
 	stopped = engine_process_execute(attachment->engine, "session-stop", NULL, NULL);
 	attachment->statistics = json_incref(json_object_get(stopped, "statistics"));
 	json_decref(stopped);
-	capture_ask_symbols(attachment->capture);
+	recorder_ask_symbols(attachment->recorder);
 	engine_process_quit(attachment->engine);
 }
 
@@ -297,18 +297,18 @@ static bool finish_file(struct attachment *attachment, const char *const *comman
 	const struct user_symbol_sources sources =
 		symbol_options_sources(&attachment->given->symbols, NULL, arch_here(), false);
 	struct user_symbols *user_symbols = user_symbols_new(&sources);
-	const struct capture_summary summary = {
+	const struct recorder_summary summary = {
 		.guest = attachment->guest,
 		.end = attachment->loop.end,
 		.statistics = attachment->statistics,
 		.user_symbols = user_symbols,
 		.host_symbols = attachment->host,
 	};
-	bool finished = take_output_error(attachment, error) && capture_drain(attachment->capture, error) &&
-	                capture_finish(attachment->capture, &summary, attachment->kernel.image,
-	                               attachment->kernel.symtab, command_line, error);
+	bool finished = take_output_error(attachment, error) && recorder_drain(attachment->recorder, error) &&
+	                recorder_finish(attachment->recorder, &summary, attachment->kernel.image,
+	                                attachment->kernel.symtab, command_line, error);
 
-	capture_say_warnings(user_symbols_warnings(user_symbols));
+	recorder_say_warnings(user_symbols_warnings(user_symbols));
 	user_symbols_free(user_symbols);
 	return finished;
 }
@@ -328,8 +328,8 @@ static int conclude(struct attachment *attachment, const char *const *command_li
 		say("what was recorded until then is in %s", attachment->output);
 		return STATUS_FAILED;
 	}
-	capture_say_written(attachment->capture, attachment->output);
-	if (!attachment->given->capture.no_report && !recording_print_top(attachment->output, NULL, stdout, &error))
+	recorder_say_written(attachment->recorder, attachment->output);
+	if (!attachment->given->recording.no_report && !recording_print_top(attachment->output, NULL, stdout, &error))
 		return failure(error);
 	return attachment->loop.engine_gone ? STATUS_FAILED : STATUS_OK;
 }
@@ -361,7 +361,7 @@ static int record(struct attachment *attachment, const char *domain, json_t *ses
 
 static json_t *session_arguments(const struct attach_values *given, GError **error)
 {
-	json_t *arguments = capture_options_arguments(&given->capture, error);
+	json_t *arguments = recorder_options_arguments(&given->recording, error);
 
 	if (arguments && given->route)
 		json_object_set_new(arguments, "route", text_json(given->route));
@@ -372,7 +372,7 @@ static json_t *session_arguments(const struct attach_values *given, GError **err
 
 static int attach_record(const struct attach_values *given, const char *domain, const char *output)
 {
-	g_auto(GStrv) command_line = capture_command_line();
+	g_auto(GStrv) command_line = recorder_command_line();
 	g_autoptr(GError) error = NULL;
 	struct attachment attachment = {.given = given, .output = output};
 	json_t *session = attach_engine_check(&given->engine, domain, &error) &&
@@ -406,8 +406,8 @@ static int attach_record_all(const struct attach_values *given, const json_t *gu
 {
 	struct attach_values each = *given;
 
-	each.capture.no_report = TRUE; /* the reports come at the end */
-	return attach_several(guests, given->capture.output, !given->capture.no_report, attach_record_guest, &each);
+	each.recording.no_report = TRUE; /* the reports come at the end */
+	return attach_several(guests, given->recording.output, !given->recording.no_report, attach_record_guest, &each);
 }
 
 /* New guests join no recording: the list is that of the start. */
@@ -457,7 +457,7 @@ static int attach_run(void *values, unsigned n, char **arguments)
 	if (n > 1)
 		return attach_named(given, n, arguments);
 	return attach_record(given, n > 0 ? arguments[0] : NULL,
-	                     given->capture.output ? given->capture.output : INPUT_DEFAULT_PATH);
+	                     given->recording.output ? given->recording.output : INPUT_DEFAULT_PATH);
 }
 
 const struct command command_attach = {

@@ -272,7 +272,7 @@ static bool count(const struct counter_values *given, struct client *client, GEr
 static bool take_rate(const struct counter_values *given, struct counters_kind *kind, GError **error)
 {
 	if (given->frequency_hz != 0 && given->period != 0) {
-		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
+		g_set_error(error, RECORDER_OPTIONS_ERROR, RECORDER_OPTIONS_ERROR_EXCLUDE,
 		            "--frequency and --count exclude each other");
 		return false;
 	}
@@ -293,7 +293,7 @@ static bool take_per_switch(const struct counter_values *given, struct counters_
 	if (!given->per_switch)
 		return true;
 	if (!limited(given) || kind->frequency_hz != 0 || kind->period != 0 || kind->call_graph) {
-		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
+		g_set_error(error, RECORDER_OPTIONS_ERROR, RECORDER_OPTIONS_ERROR_EXCLUDE,
 		            limited(given)
 		                    ? "--per-switch takes no samples; it excludes --frequency, --count and --call-graph"
 		                    : "--per-switch counts tasks; name them with --pid, --comm or --cr3");
@@ -331,7 +331,7 @@ static bool record(const struct counter_values *given, struct client *client, GE
 	json_t *counters = prepare_all(given, client, &kind, error);
 
 	drop_refused(counters);
-	bool done = counters && capture_counters(client, counters, given->duration_s, path, error);
+	bool done = counters && recorder_counters(client, counters, given->duration_s, path, error);
 
 	json_decref(counters);
 	return done &&
@@ -371,7 +371,7 @@ static int counter_do(const struct counter_values *given, const char *action, co
 	client_free(client);
 	if (done)
 		return STATUS_OK;
-	return error->domain == UNITS_ERROR || error->domain == CAPTURE_OPTIONS_ERROR
+	return error->domain == UNITS_ERROR || error->domain == RECORDER_OPTIONS_ERROR
 	               ? usage_error(command_counter.name, "%s", error->message)
 	               : failure(error);
 }

@@ -20,7 +20,7 @@
 
 struct run_values {
 	struct guest_run_options guest;
-	struct capture_options capture;
+	struct recorder_options recording;
 	struct symbol_options symbols;
 	char *delivery;
 	gboolean exact, boot_each;
@@ -28,14 +28,14 @@ struct run_values {
 
 static const struct option_row options[] = {
 	OPTION_ROWS(guest_run_option_rows, struct run_values, guest),
-	{"frequency", OPTION_NUMBER, offsetof(struct run_values, capture.frequency_hz),
+	{"frequency", OPTION_NUMBER, offsetof(struct run_values, recording.frequency_hz),
          "samples per second and vCPU (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ", .min = 1,
          .max = VPROF_FREQUENCY_HZ_MAX},
-	OPTION_ROWS(capture_option_rows, struct run_values, capture),
-	{"off-cpu", OPTION_FLAG, offsetof(struct run_values, capture.off_cpu),
+	OPTION_ROWS(recorder_option_rows, struct run_values, recording),
+	{"off-cpu", OPTION_FLAG, offsetof(struct run_values, recording.off_cpu),
          "also sample each wait of a task, at its end (event off-cpu; implies -g); uses one of the guest's breakpoints",
          NULL},
-	{"switch-events", OPTION_FLAG, offsetof(struct run_values, capture.switches),
+	{"switch-events", OPTION_FLAG, offsetof(struct run_values, recording.switches),
          "also record context switches of a Linux guest; uses one of its breakpoints", NULL},
 	OPTION_ROWS(symbol_option_rows, struct run_values, symbols),
 	{"boot-each", OPTION_FLAG, offsetof(struct run_values, boot_each),
@@ -51,7 +51,7 @@ static const struct option_row options[] = {
 struct run {
 	const struct run_values *given;
 	struct guest_run base;
-	struct capture *capture;
+	struct recorder *recorder;
 	struct image *image;
 	struct symtab *symtab;           /* NULL when the image has no symbols */
 	json_t *statistics;              /* as query-stats; NULL if the engine ended before it could answer */
@@ -63,7 +63,7 @@ struct run {
 static void run_clear(struct run *run)
 {
 	agent_mappings_free(run->mappings);
-	capture_free(run->capture);
+	recorder_free(run->recorder);
 	guest_run_clear(&run->base);
 	symtab_free(run->symtab);
 	image_free(run->image);
@@ -91,7 +91,7 @@ static bool on_command_begins(void *data, GError **error)
 {
 	struct run *run = data;
 
-	return run->base.plan->from_boot || capture_resume(run->capture, error);
+	return run->base.plan->from_boot || recorder_resume(run->recorder, error);
 }
 
 static void on_command_ended(void *data)
@@ -100,14 +100,14 @@ static void on_command_ended(void *data)
 
 	/* If the guest is gone, no session can be stopped; the rings are drained at the end. */
 	if (!run->base.plan->from_boot)
-		capture_pause(run->capture, NULL);
+		recorder_pause(run->recorder, NULL);
 }
 
 static void on_mark(const char *name, bool begins, uint64_t time_ns, void *data)
 {
 	struct run *run = data;
 
-	capture_mark(run->capture, name, begins, time_ns);
+	recorder_mark(run->recorder, name, begins, time_ns);
 }
 
 /* With --exec, only the command is profiled, unless --from-boot includes the boot. */
@@ -115,8 +115,8 @@ static bool run_prepare_exec(struct run *run, GError **error)
 {
 	if (!run->base.exec)
 		return true;
-	run->mappings = agent_mappings_new(run->capture);
-	agent_reads_init(&run->reads, run->capture);
+	run->mappings = agent_mappings_new(run->recorder);
+	agent_reads_init(&run->reads, run->recorder);
 	const struct exec_hooks hooks = {
 		.begin = on_command_begins,
 		.end = on_command_ended,
@@ -127,7 +127,7 @@ static bool run_prepare_exec(struct run *run, GError **error)
 	};
 
 	exec_set_hooks(run->base.exec, &hooks);
-	return run->base.plan->from_boot || capture_pause(run->capture, error);
+	return run->base.plan->from_boot || recorder_pause(run->recorder, error);
 }
 
 static void run_use_tables(struct run *run)
@@ -136,19 +136,19 @@ static void run_use_tables(struct run *run)
 	const struct user_symbol_sources sources =
 		symbol_options_sources(&run->given->symbols, initrd, arch_here(), false);
 
-	capture_use_tables(run->capture, &sources, run->base.plan ? run->base.plan->programs : NULL);
+	recorder_use_tables(run->recorder, &sources, run->base.plan ? run->base.plan->programs : NULL);
 }
 
 /* Everything that can fail does so before the guest runs its first instruction. */
 static bool run_prepare(struct run *run, json_t *session, GError **error)
 {
-	run->capture = capture_new(run->base.engine, session, error);
-	if (!run->capture || !run_load_symbols(run, error))
+	run->recorder = recorder_new(run->base.engine, session, error);
+	if (!run->recorder || !run_load_symbols(run, error))
 		return false;
-	capture_say_session(run->capture, run->given->guest.verbose);
+	recorder_say_session(run->recorder, run->given->guest.verbose);
 	run_use_tables(run);
-	return capture_open_file(run->capture, run->output, run->image, run->symtab,
-	                         member_text(run->base.guest, "kernel"), error) &&
+	return recorder_open_file(run->recorder, run->output, run->image, run->symtab,
+	                          member_text(run->base.guest, "kernel"), error) &&
 	       run_prepare_exec(run, error);
 }
 
@@ -159,12 +159,12 @@ static void run_close_session(struct run *run)
 
 	if (run->base.loop.engine_gone)
 		return;
-	capture_time_end(run->capture);
+	recorder_time_end(run->recorder);
 	stopped = engine_process_execute(run->base.engine, "session-stop", NULL, NULL);
 	run->statistics = json_incref(stopped ? json_object_get(stopped, "statistics")
-	                                      : (json_t *)capture_statistics(run->capture));
+	                                      : (json_t *)recorder_statistics(run->recorder));
 	json_decref(stopped);
-	capture_ask_symbols(run->capture);
+	recorder_ask_symbols(run->recorder);
 	engine_process_quit(run->base.engine);
 }
 
@@ -183,17 +183,17 @@ static bool run_finish_file(struct run *run, const char *const *command_line, GE
 		symbol_options_sources(&run->given->symbols, initrd, arch_here(), false);
 	struct user_symbols *user_symbols = user_symbols_new(&sources);
 	json_t *exec = run->base.exec ? exec_json(run->base.exec) : NULL;
-	const struct capture_summary summary = {
+	const struct recorder_summary summary = {
 		.guest = run->base.guest,
 		.end = run->base.loop.end,
 		.statistics = run->statistics,
 		.exec = exec,
 		.user_symbols = user_symbols,
 	};
-	bool finished = run_take_output_error(run, error) && capture_drain(run->capture, error) &&
-	                capture_finish(run->capture, &summary, run->image, run->symtab, command_line, error);
+	bool finished = run_take_output_error(run, error) && recorder_drain(run->recorder, error) &&
+	                recorder_finish(run->recorder, &summary, run->image, run->symtab, command_line, error);
 
-	capture_say_warnings(user_symbols_warnings(user_symbols));
+	recorder_say_warnings(user_symbols_warnings(user_symbols));
 	user_symbols_free(user_symbols);
 	json_decref(exec);
 	return finished;
@@ -224,10 +224,10 @@ static int run_conclude(struct run *run, const char *const *command_line)
 		say("what was recorded until then is in %s", run->output);
 		return STATUS_FAILED;
 	}
-	capture_say_written(run->capture, run->output);
+	recorder_say_written(run->recorder, run->output);
 	say_unstepped(run->statistics);
 	/* With a command, standard output belongs to the command. */
-	if (!run->given->capture.no_report &&
+	if (!run->given->recording.no_report &&
 	    !recording_print_top(run->output, NULL, run->base.exec ? stderr : stdout, &error))
 		return failure(error);
 	return guest_run_status(&run->base);
@@ -242,7 +242,7 @@ static int run_all(struct run *run, json_t *session, const char *const *command_
 		json_decref(session);
 		return status;
 	}
-	if (!run_prepare(run, session, &error) || !guest_run_go(&run->base, run->capture, &error))
+	if (!run_prepare(run, session, &error) || !guest_run_go(&run->base, run->recorder, &error))
 		return failure(error);
 	if (run->base.loop.left_at_once) {
 		say("left at once; %s holds what was recorded until now", run->output);
@@ -258,12 +258,13 @@ static json_t *options_check(struct run_values *given, GError **error)
 		return NULL;
 	if (!symbol_options_check(&given->symbols, error))
 		return NULL;
-	if (given->exact && (given->capture.events || given->capture.frequency_hz != 0 || given->capture.period != 0)) {
-		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
+	if (given->exact &&
+	    (given->recording.events || given->recording.frequency_hz != 0 || given->recording.period != 0)) {
+		g_set_error(error, RECORDER_OPTIONS_ERROR, RECORDER_OPTIONS_ERROR_EXCLUDE,
 		            "--exact counts every instruction and excludes --event, --frequency and --count");
 		return NULL;
 	}
-	json_t *arguments = capture_options_arguments(&given->capture, error);
+	json_t *arguments = recorder_options_arguments(&given->recording, error);
 
 	if (arguments && given->exact)
 		json_object_set_new(arguments, "events", json_pack("[s]", "steps"));
@@ -274,7 +275,7 @@ static json_t *options_check(struct run_values *given, GError **error)
 
 static int run_once(struct run_values *given, const char *output, json_t *session)
 {
-	g_auto(GStrv) command_line = capture_command_line();
+	g_auto(GStrv) command_line = recorder_command_line();
 	struct run run = {
 		.given = given,
 		.base = {.options = &given->guest, .modules = given->symbols.modules},
@@ -333,17 +334,17 @@ static bool boot_each_check(struct run_values *given, uint64_t *repeats, GError 
 	const uint64_t given_repeats = given->guest.exec.repeats;
 
 	if (given_repeats == 0) {
-		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
+		g_set_error(error, RECORDER_OPTIONS_ERROR, RECORDER_OPTIONS_ERROR_EXCLUDE,
 		            "--boot-each needs --repeat, which says how often");
 		return false;
 	}
 	if (given_repeats > SHIFT_REPETITIONS_MAX) {
-		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
+		g_set_error(error, RECORDER_OPTIONS_ERROR, RECORDER_OPTIONS_ERROR_EXCLUDE,
 		            "--repeat takes 1 to %u with --boot-each, not %" G_GUINT64_FORMAT, SHIFT_REPETITIONS_MAX,
 		            given_repeats);
 		return false;
 	}
-	given->capture.no_report = TRUE;
+	given->recording.no_report = TRUE;
 	given->guest.exec.repeats = 0;
 	*repeats = given_repeats;
 	return true;
@@ -362,9 +363,9 @@ static int run_run(void *values, unsigned n, char **arguments)
 	if (!session)
 		return usage_error(command_run.name, "%s", error->message);
 	if (given->boot_each)
-		return run_each(given, given->capture.output ? given->capture.output : "vprof.repeats", repeats,
+		return run_each(given, given->recording.output ? given->recording.output : "vprof.repeats", repeats,
 		                session);
-	return run_once(given, given->capture.output ? given->capture.output : INPUT_DEFAULT_PATH, session);
+	return run_once(given, given->recording.output ? given->recording.output : INPUT_DEFAULT_PATH, session);
 }
 
 const struct command command_run = {

@@ -43,7 +43,7 @@ struct sampling {
 	struct engine_process *engine;
 	uint64_t engine_pid;
 	json_t *guest;                  /* as query-guest */
-	struct capture *capture;        /* of this interval; NULL: none */
+	struct recorder *recorder;      /* of this interval; NULL: none */
 	struct kernel kernel;           /* of this interval */
 	char *path;                     /* of the recording */
 	struct push_spool *spool;       /* NULL: no profiles */
@@ -112,8 +112,8 @@ static json_t *exits_json(const json_t *answers)
 
 static json_t *report_json(struct sampling *sampling)
 {
-	const json_t *session = sampling->capture ? capture_session(sampling->capture) : NULL;
-	const uint64_t samples = sampling->capture ? capture_samples(sampling->capture) : 0;
+	const json_t *session = sampling->recorder ? recorder_session(sampling->recorder) : NULL;
+	const uint64_t samples = sampling->recorder ? recorder_samples(sampling->recorder) : 0;
 	json_t *vcpus = json_array();
 	json_t *report =
 		json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:{s:I, s:I, s:I}}", "vcpu-ns", vcpus, "exits",
@@ -176,13 +176,13 @@ static bool interval_begin(struct sampling *sampling, GError **error)
 
 	sampling->interval_us = g_get_monotonic_time() + (int64_t)config->interval_s * G_USEC_PER_SEC;
 	sampling->rebooted = false;
-	sampling->capture =
-		capture_new(sampling->engine,
-	                    json_pack("{s:I, s:s, s:I}", "frequency-hz", (json_int_t)config->frequency_hz, "call-graph",
-	                              config->call_graph, "ring-bytes", (json_int_t)RING_BYTES),
-	                    error);
-	return sampling->capture && capture_open_file(sampling->capture, sampling->path, sampling->kernel.image,
-	                                              sampling->kernel.symtab, NULL, error);
+	sampling->recorder =
+		recorder_new(sampling->engine,
+	                     json_pack("{s:I, s:s, s:I}", "frequency-hz", (json_int_t)config->frequency_hz,
+	                               "call-graph", config->call_graph, "ring-bytes", (json_int_t)RING_BYTES),
+	                     error);
+	return sampling->recorder && recorder_open_file(sampling->recorder, sampling->path, sampling->kernel.image,
+	                                                sampling->kernel.symtab, NULL, error);
 }
 
 static bool interval_write(struct sampling *sampling, const json_t *statistics, GError **error)
@@ -191,14 +191,14 @@ static bool interval_write(struct sampling *sampling, const json_t *statistics, 
 	const struct user_symbol_sources sources = symbol_options_sources(&options, NULL, arch_here(), false);
 	const char *const command_line[] = {"vprof", "daemon", NULL};
 	struct user_symbols *user_symbols = user_symbols_new(&sources);
-	const struct capture_summary summary = {
+	const struct recorder_summary summary = {
 		.guest = sampling->guest,
 		.statistics = statistics,
 		.user_symbols = user_symbols,
 	};
-	const bool written = capture_drain(sampling->capture, error) &&
-	                     capture_finish(sampling->capture, &summary, sampling->kernel.image,
-	                                    sampling->kernel.symtab, command_line, error);
+	const bool written = recorder_drain(sampling->recorder, error) &&
+	                     recorder_finish(sampling->recorder, &summary, sampling->kernel.image,
+	                                     sampling->kernel.symtab, command_line, error);
 
 	user_symbols_free(user_symbols);
 	return written;
@@ -215,9 +215,9 @@ static bool interval_end(struct sampling *sampling, bool *kept, GError **error)
 
 	if (!stopped)
 		return false;
-	capture_ask_symbols(sampling->capture);
+	recorder_ask_symbols(sampling->recorder);
 	written = interval_write(sampling, statistics, error);
-	samples = capture_samples(sampling->capture);
+	samples = recorder_samples(sampling->recorder);
 	*kept = written && !sampling->rebooted && samples > 0;
 	sampling->samples += samples;
 	sampling->lost_ring += member_number(total, "dropbuf-sample", 0);
@@ -225,7 +225,7 @@ static bool interval_end(struct sampling *sampling, bool *kept, GError **error)
 	if (!*kept)
 		sampling->lost_discarded += samples;
 	json_decref(stopped);
-	capture_free(g_steal_pointer(&sampling->capture));
+	recorder_free(g_steal_pointer(&sampling->recorder));
 	return written;
 }
 
@@ -371,7 +371,7 @@ static bool sampling_begin(struct sampling *sampling, GError **error)
 
 static void sampling_clear(struct sampling *sampling)
 {
-	capture_free(sampling->capture);
+	recorder_free(sampling->recorder);
 	engine_process_free(sampling->engine);
 	kernel_clear(&sampling->kernel);
 	push_spool_free(sampling->spool);
@@ -415,12 +415,12 @@ static bool wait_for_work(const struct sampling *sampling, bool *rings)
 		[ENTRY_ENGINE] = {.fd = engine_process_pidfd(sampling->engine), .events = POLLIN},
 	};
 	const int64_t due_us =
-		sampling->capture ? MIN(sampling->report_us, sampling->interval_us) : sampling->report_us;
+		sampling->recorder ? MIN(sampling->report_us, sampling->interval_us) : sampling->report_us;
 	const int64_t left_ms = (due_us - g_get_monotonic_time()) / 1000 + 1;
 	size_t n = ENTRY_RINGS;
 
-	if (sampling->capture)
-		n += capture_poll(sampling->capture, &entries[ENTRY_RINGS], ENTRIES_MAX - ENTRY_RINGS);
+	if (sampling->recorder)
+		n += recorder_poll(sampling->recorder, &entries[ENTRY_RINGS], ENTRIES_MAX - ENTRY_RINGS);
 	if (poll(entries, (nfds_t)n, (int)MAX(left_ms, 0)) < 0)
 		return true;
 	for (size_t i = ENTRY_RINGS; i < n; i++)
@@ -438,14 +438,14 @@ static bool sampling_run(struct sampling *sampling, GError **error)
 
 		if (now_us >= sampling->report_us && !report(sampling))
 			break;
-		if (sampling->capture && now_us >= sampling->interval_us && !interval_turn(sampling, false, error))
+		if (sampling->recorder && now_us >= sampling->interval_us && !interval_turn(sampling, false, error))
 			return false;
 		wanted = wait_for_work(sampling, &rings);
-		if (rings && !capture_drain(sampling->capture, error))
+		if (rings && !recorder_drain(sampling->recorder, error))
 			return false;
 		events_take(sampling);
 	}
-	if (sampling->gone || !sampling->capture || interval_turn(sampling, true, NULL))
+	if (sampling->gone || !sampling->recorder || interval_turn(sampling, true, NULL))
 		report(sampling);
 	return true;
 }

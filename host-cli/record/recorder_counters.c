@@ -19,7 +19,7 @@ struct counter_sampling {
 	struct client *client;
 	json_t *counters; /* borrowed */
 	json_t *guest;
-	struct capture *capture;
+	struct recorder *recorder;
 	struct image *image;   /* NULL: unknown kernel */
 	struct symtab *symtab; /* NULL: no symbols */
 	bool ended;            /* the guest or its engine has ended; the rings stay mapped */
@@ -45,12 +45,12 @@ static bool begin(struct counter_sampling *sampling, const char *path, GError **
 	sampling->guest = engine_ask(sampling->client, "query-guest", NULL, error);
 	if (!sampling->guest)
 		return false;
-	sampling->capture = capture_new_of_counters(sampling->client, sampling->counters, error);
-	if (!sampling->capture)
+	sampling->recorder = recorder_new_of_counters(sampling->client, sampling->counters, error);
+	if (!sampling->recorder)
 		return false;
 	load_kernel(sampling);
-	return capture_open_file(sampling->capture, path, sampling->image, sampling->symtab,
-	                         member_text(sampling->guest, "kernel"), error) &&
+	return recorder_open_file(sampling->recorder, path, sampling->image, sampling->symtab,
+	                          member_text(sampling->guest, "kernel"), error) &&
 	       counters_for_all(sampling->client, sampling->counters, "counter-start", false, error);
 }
 
@@ -71,12 +71,12 @@ static bool follow(struct counter_sampling *sampling, uint64_t seconds, GError *
 	bool done = true;
 
 	while (done && !interrupted() && !sampling->ended && g_get_monotonic_time() < end_us) {
-		size_t n = capture_poll(sampling->capture, entries, G_N_ELEMENTS(entries));
+		size_t n = recorder_poll(sampling->recorder, entries, G_N_ELEMENTS(entries));
 		gint64 left_ms = (end_us - g_get_monotonic_time()) / 1000;
 
 		poll(entries, n, (int)CLAMP(left_ms, 0, POLL_MS));
 		sampling->ended = has_ended(sampling->client);
-		done = capture_drain(sampling->capture, error);
+		done = recorder_drain(sampling->recorder, error);
 	}
 	return done;
 }
@@ -104,16 +104,16 @@ static bool stop(struct counter_sampling *sampling, GError **error)
 {
 	if (!counters_for_all(sampling->client, sampling->counters, "counter-stop", false, error) ||
 	    !counters_for_all(sampling->client, sampling->counters, "counter-read", true, error) ||
-	    !capture_drain(sampling->capture, error))
+	    !recorder_drain(sampling->recorder, error))
 		return false;
-	capture_ask_symbols(sampling->capture);
+	recorder_ask_symbols(sampling->recorder);
 	return true;
 }
 
 static bool finish(struct counter_sampling *sampling, GError **error)
 {
 	const struct user_symbol_sources sources = {.initrd = member_text(sampling->guest, "initrd")};
-	g_auto(GStrv) command_line = capture_command_line();
+	g_auto(GStrv) command_line = recorder_command_line();
 
 	if (sampling->ended)
 		say("the guest has ended");
@@ -121,18 +121,18 @@ static bool finish(struct counter_sampling *sampling, GError **error)
 		return false;
 	struct user_symbols *user_symbols = user_symbols_new(&sources);
 	json_t *statistics = sampling->ended ? NULL : statistics_of(sampling->counters);
-	const struct capture_summary summary = {
+	const struct recorder_summary summary = {
 		.guest = sampling->guest, .statistics = statistics, .user_symbols = user_symbols};
-	bool done = capture_finish(sampling->capture, &summary, sampling->image, sampling->symtab,
-	                           (const char *const *)command_line, error);
+	bool done = recorder_finish(sampling->recorder, &summary, sampling->image, sampling->symtab,
+	                            (const char *const *)command_line, error);
 
-	capture_say_warnings(user_symbols_warnings(user_symbols));
+	recorder_say_warnings(user_symbols_warnings(user_symbols));
 	user_symbols_free(user_symbols);
 	json_decref(statistics);
 	return done;
 }
 
-bool capture_counters(struct client *client, json_t *counters, uint64_t seconds, const char *path, GError **error)
+bool recorder_counters(struct client *client, json_t *counters, uint64_t seconds, const char *path, GError **error)
 {
 	struct counter_sampling sampling = {.client = client, .counters = counters};
 
@@ -140,8 +140,8 @@ bool capture_counters(struct client *client, json_t *counters, uint64_t seconds,
 	bool done = begin(&sampling, path, error) && follow(&sampling, seconds, error) && finish(&sampling, error);
 
 	if (done)
-		capture_say_written(sampling.capture, path);
-	capture_free(sampling.capture);
+		recorder_say_written(sampling.recorder, path);
+	recorder_free(sampling.recorder);
 	symtab_free(sampling.symtab);
 	image_free(sampling.image);
 	json_decref(sampling.guest);

@@ -9,11 +9,11 @@
 #include "reading/input.h"
 #include "ui/option.h"
 
-#define CAPTURE_OPTIONS_ERROR capture_options_error_quark()
-GQuark capture_options_error_quark(void);
-enum capture_options_error { CAPTURE_OPTIONS_ERROR_EXCLUDE, CAPTURE_OPTIONS_ERROR_ALONE };
+#define RECORDER_OPTIONS_ERROR recorder_options_error_quark()
+GQuark recorder_options_error_quark(void);
+enum recorder_options_error { RECORDER_OPTIONS_ERROR_EXCLUDE, RECORDER_OPTIONS_ERROR_ALONE };
 
-struct capture_options {
+struct recorder_options {
 	uint64_t frequency_hz, period, call_depth; /* 0: not given */
 	char *output;
 	char **events;
@@ -21,9 +21,9 @@ struct capture_options {
 	gboolean call_chains, call_user, no_call_user, no_tasks, switches, wall, off_cpu, idle_threads, no_report;
 };
 
-extern const struct option_row capture_option_rows[];
+extern const struct option_row recorder_option_rows[];
 
 /* The arguments of session-start, or NULL if the options are invalid. */
-json_t *capture_options_arguments(const struct capture_options *options, GError **error);
+json_t *recorder_options_arguments(const struct recorder_options *options, GError **error);
 
 #endif

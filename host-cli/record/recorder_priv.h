@@ -15,10 +15,10 @@ struct kernel_before {
 	struct histogram *frames;
 };
 
-struct capture {
+struct recorder {
 	struct client *client; /* the engine's */
 	json_t *arguments;     /* of session-start */
-	json_t *statistics;    /* of the last session, after capture_pause */
+	json_t *statistics;    /* of the last session, after recorder_pause */
 	json_t *session;       /* the answer to session-start; the events' names live in it */
 	json_t *time_from;     /* answers of vcpu_clocks_query at the session's start; NULL: the engine has none */
 	json_t *time_to;       /* at its end; NULL: not yet */
@@ -32,14 +32,14 @@ struct capture {
 	GPtrArray *rings; /* of struct ring_reader, one for each vCPU */
 	int *eventfds;
 	size_t n_rings;
-	struct capture_tables *tables; /* NULL: user space is unwound by frame pointers only */
+	struct recorder_tables *tables; /* NULL: user space is unwound by frame pointers only */
 	struct recording_writer *writer;
 	struct names *names;
 	struct histogram *frames; /* of all call chains: every address that wants a symbol */
 	GArray *guest_symbols;    /* of struct recording_symbol: of modules, asked of the engine; NULL */
 	GStringChunk *texts;      /* their names */
 	GArray *kernels;          /* struct kernel_before, of the guest's kernels before the present one */
-	uint32_t reads;           /* number of the last one of capture_read_next */
+	uint32_t reads;           /* number of the last one of recorder_read_next */
 	GArray *made_code;        /* struct vprof_agent_read, the next at the end; NULL: not the end yet */
 	uint64_t samples;
 	uint64_t lost;
@@ -47,7 +47,7 @@ struct capture {
 };
 
 /* Writes the mapping of the kernel that runs from time_ns on. */
-bool capture_write_kernel(struct capture *capture, const struct image *image, const struct symtab *symtab,
-                          uint64_t time_ns, GError **error);
+bool recorder_write_kernel(struct recorder *recorder, const struct image *image, const struct symtab *symtab,
+                           uint64_t time_ns, GError **error);
 
 #endif

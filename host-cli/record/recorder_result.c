@@ -15,9 +15,9 @@
 
 #define TOP_ROWS 20
 
-void capture_say_session(const struct capture *capture, bool verbose)
+void recorder_say_session(const struct recorder *recorder, bool verbose)
 {
-	const json_t *session = capture_session(capture);
+	const json_t *session = recorder_session(recorder);
 	const char *why = member_text(session, "why"), *delivery = member_text(session, "delivery");
 	const char *tasks_why = member_text(session, "tasks-why"), *route_why = member_text(session, "route-why");
 
@@ -31,7 +31,7 @@ void capture_say_session(const struct capture *capture, bool verbose)
 		say("samples have no pid and no task name: %s", tasks_why);
 }
 
-void capture_say_written(const struct capture *capture, const char *path)
+void recorder_say_written(const struct recorder *recorder, const char *path)
 {
 	struct stat status;
 	g_autofree char *size = NULL;
@@ -39,27 +39,27 @@ void capture_say_written(const struct capture *capture, const char *path)
 	if (stat(path, &status) != 0)
 		return;
 	size = units_format_bytes((uint64_t)status.st_size);
-	say("%" G_GUINT64_FORMAT " samples in %s (%s)", capture_samples(capture), path, size);
-	if (capture_samples(capture) == 0) {
-		json_t *time = capture_time(capture);
+	say("%" G_GUINT64_FORMAT " samples in %s (%s)", recorder_samples(recorder), path, size);
+	if (recorder_samples(recorder) == 0) {
+		json_t *time = recorder_time(recorder);
 		g_autofree char *sentence = vcpu_clocks_sentence(time);
 
 		json_decref(time);
 		if (sentence)
 			say("%s", sentence);
 	}
-	if (capture_marks_left_out(capture))
+	if (recorder_marks_left_out(recorder))
 		warn("only the first %u markers are kept", VPROF_MARKERS_MAX);
-	if (capture_lost(capture) != 0)
+	if (recorder_lost(recorder) != 0)
 		warn("%" G_GUINT64_FORMAT " samples were lost because the rings were full; sample less often (-F, -c)",
-		     capture_lost(capture));
-	if (capture_throttles(capture) != 0)
+		     recorder_lost(recorder));
+	if (recorder_throttles(recorder) != 0)
 		warn("the host's kernel stopped events %" G_GUINT64_FORMAT
 		     " times, until its next tick, as they overflowed more often than kernel.perf_event_max_sample_rate allows; sample less often (-F, -c), or raise that with sysctl",
-		     capture_throttles(capture));
+		     recorder_throttles(recorder));
 }
 
-void capture_say_warnings(const GPtrArray *warnings)
+void recorder_say_warnings(const GPtrArray *warnings)
 {
 	for (guint i = 0; i < warnings->len; i++)
 		warn("%s", (const char *)warnings->pdata[i]);
@@ -86,7 +86,7 @@ bool recording_print_top(const char *path, const char *sort, FILE *stream, GErro
 }
 
 /* getopt_long has changed the order of argv, so the words come from /proc. */
-char **capture_command_line(void)
+char **recorder_command_line(void)
 {
 	g_autofree char *bytes = NULL;
 	GPtrArray *words = g_ptr_array_new();

@@ -61,8 +61,8 @@ struct given {
 	struct cfi_statistics statistics;
 };
 
-/* [I] immutable after capture_tables_new, [m] the caller's thread only, [t] the other thread only, [a] atomic */
-struct capture_tables {
+/* [I] immutable after recorder_tables_new, [m] the caller's thread only, [t] the other thread only, [a] atomic */
+struct recorder_tables {
 	char **programs;                     /* [I] */
 	bool has_symfs;                      /* [I] */
 	struct user_symbols *symfs, *initrd; /* [t] */
@@ -107,7 +107,7 @@ static char *build_id_text(const uint8_t *build_id, size_t n)
 }
 
 /* Of which all but the build-id is taken over. */
-static void made_push(struct capture_tables *tables, const char *build_id, const struct made *made)
+static void made_push(struct recorder_tables *tables, const char *build_id, const struct made *made)
 {
 	struct made *pushed = g_memdup2(made, sizeof(*made));
 
@@ -123,7 +123,7 @@ static void made_explain(struct made *made, GError *error)
 	g_clear_error(&error);
 }
 
-static void table_make(struct capture_tables *tables, const struct image *image, const char *source)
+static void table_make(struct recorder_tables *tables, const struct image *image, const char *source)
 {
 	struct made made = {.source = source};
 	size_t n;
@@ -142,7 +142,7 @@ static void table_make(struct capture_tables *tables, const struct image *image,
 }
 
 /* Of a file that is in the initramfs. */
-static void program_make(struct capture_tables *tables, const char *path)
+static void program_make(struct recorder_tables *tables, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct image *image = fd >= 0 ? image_open_fd(path, IMAGE_PROGRAM, fd, NULL) : NULL;
@@ -155,7 +155,7 @@ static void program_make(struct capture_tables *tables, const char *path)
 }
 
 /* What is wanted was mapped with this build-id: user_symbols_open compares it with that of the copy. */
-static bool file_make(struct capture_tables *tables, struct user_symbols *files, const struct wanted *wanted,
+static bool file_make(struct recorder_tables *tables, struct user_symbols *files, const struct wanted *wanted,
                       const char *source)
 {
 	gsize n;
@@ -184,7 +184,7 @@ static struct image *guest_open(const struct wanted *wanted)
 }
 
 /* False when it is not, or not all, in the guest's memory. */
-static bool guest_make(struct capture_tables *tables, const struct wanted *wanted, const char *build_id)
+static bool guest_make(struct recorder_tables *tables, const struct wanted *wanted, const char *build_id)
 {
 	struct image *image = guest_open(wanted);
 	struct made made = {NULL};
@@ -206,14 +206,14 @@ static bool guest_make(struct capture_tables *tables, const struct wanted *wante
 }
 
 /* To look into an archive may mean to unpack it, and a server may take its time. */
-static bool copy_make(struct capture_tables *tables, const struct wanted *wanted)
+static bool copy_make(struct recorder_tables *tables, const struct wanted *wanted)
 {
 	return file_make(tables, tables->initrd, wanted, IN_INITRAMFS) ||
 	       file_make(tables, tables->debuginfod, wanted, IN_DEBUGINFOD);
 }
 
 /* Whether the guest is to be asked for it (again). */
-static bool wanted_make(struct capture_tables *tables, struct wanted *wanted)
+static bool wanted_make(struct recorder_tables *tables, struct wanted *wanted)
 {
 	gsize n;
 	const uint8_t *build_id = g_bytes_get_data(wanted->build_id, &n);
@@ -232,14 +232,14 @@ static bool wanted_make(struct capture_tables *tables, struct wanted *wanted)
 	return true;
 }
 
-static bool is_wanted(struct capture_tables *tables)
+static bool is_wanted(struct recorder_tables *tables)
 {
 	return !atomic_load_explicit(&tables->over, memory_order_relaxed);
 }
 
 static gpointer tables_thread(gpointer data)
 {
-	struct capture_tables *tables = data;
+	struct recorder_tables *tables = data;
 
 	for (char **path = tables->programs; is_wanted(tables) && path && *path; path++)
 		program_make(tables, *path);
@@ -254,9 +254,9 @@ static gpointer tables_thread(gpointer data)
 
 /* ---- the caller's ---- */
 
-struct capture_tables *capture_tables_new(const struct user_symbol_sources *sources, char *const *programs)
+struct recorder_tables *recorder_tables_new(const struct user_symbol_sources *sources, char *const *programs)
 {
-	struct capture_tables *tables = g_new0(struct capture_tables, 1);
+	struct recorder_tables *tables = g_new0(struct recorder_tables, 1);
 	/* Files with debug information come without the tables. */
 	const struct user_symbol_sources symfs = {.symfs = sources->symfs, .arch = sources->arch};
 	const struct user_symbol_sources initrd = {.initrd = sources->initrd, .arch = sources->arch};
@@ -295,7 +295,7 @@ static struct wanted *wanted_new(const struct record_mmap *mapping)
 	return wanted;
 }
 
-void capture_tables_free(struct capture_tables *tables)
+void recorder_tables_free(struct recorder_tables *tables)
 {
 	if (!tables)
 		return;
@@ -317,7 +317,7 @@ void capture_tables_free(struct capture_tables *tables)
 	g_free(tables);
 }
 
-static void wanted_push(struct capture_tables *tables, struct wanted *wanted)
+static void wanted_push(struct recorder_tables *tables, struct wanted *wanted)
 {
 	g_async_queue_push(tables->wanted, wanted);
 	tables->n_wanted++;
@@ -330,7 +330,7 @@ static bool is_jitdump(const char *path)
 }
 
 /* The process that had mapped it before may have ended. */
-static void asks_update(struct capture_tables *tables, const struct record_mmap *mapping)
+static void asks_update(struct recorder_tables *tables, const struct record_mmap *mapping)
 {
 	for (GList *next = tables->asks->head; next; next = next->next) {
 		struct wanted *wanted = next->data;
@@ -343,7 +343,7 @@ static void asks_update(struct capture_tables *tables, const struct record_mmap 
 }
 
 /* The build-id of a file may become known only at a later look. */
-void capture_tables_want(struct capture_tables *tables, const struct record_mmap *mapping)
+void recorder_tables_want(struct recorder_tables *tables, const struct record_mmap *mapping)
 {
 	const char *known = g_hash_table_lookup(tables->files, mapping->file_name.raw);
 
@@ -409,7 +409,7 @@ static bool table_send(const struct made *made, struct client *client, GError **
 }
 
 /* What the engine does not know, or the guest does not have any more, is said with the files without tables. */
-static void guest_ask(struct capture_tables *tables, struct wanted *wanted, struct client *client)
+static void guest_ask(struct recorder_tables *tables, struct wanted *wanted, struct client *client)
 {
 	gsize n;
 	const uint8_t *build_id = g_bytes_get_data(wanted->build_id, &n);
@@ -423,7 +423,7 @@ static void guest_ask(struct capture_tables *tables, struct wanted *wanted, stru
 }
 
 /* One that is back: to be asked for, or done with. */
-static void handled_take(struct capture_tables *tables, struct wanted *wanted)
+static void handled_take(struct recorder_tables *tables, struct wanted *wanted)
 {
 	tables->n_wanted--;
 	if (wanted->ask)
@@ -432,7 +432,7 @@ static void handled_take(struct capture_tables *tables, struct wanted *wanted)
 		wanted_free(wanted);
 }
 
-static void asks_send(struct capture_tables *tables, struct client *client)
+static void asks_send(struct recorder_tables *tables, struct client *client)
 {
 	const gint64 from_us = g_get_monotonic_time();
 	struct wanted *wanted;
@@ -449,7 +449,7 @@ static void asks_send(struct capture_tables *tables, struct client *client)
 }
 
 /* What the guest has not all in memory, once after each time that it was asked for it. */
-bool capture_tables_read_next(struct capture_tables *tables, struct vprof_agent_read *read)
+bool recorder_tables_read_next(struct recorder_tables *tables, struct vprof_agent_read *read)
 {
 	for (GList *next = tables->asks->head; next; next = next->next) {
 		struct wanted *wanted = next->data;
@@ -467,7 +467,7 @@ bool capture_tables_read_next(struct capture_tables *tables, struct vprof_agent_
 }
 
 /* One that the other thread has at the moment is asked for again in any case. */
-void capture_tables_read_done(struct capture_tables *tables, uint32_t number)
+void recorder_tables_read_done(struct recorder_tables *tables, uint32_t number)
 {
 	for (GList *next = tables->asks->head; next; next = next->next) {
 		struct wanted *wanted = next->data;
@@ -479,7 +479,7 @@ void capture_tables_read_done(struct capture_tables *tables, uint32_t number)
 	}
 }
 
-static void made_take(struct capture_tables *tables, struct made *made)
+static void made_take(struct recorder_tables *tables, struct made *made)
 {
 	if (made->why)
 		warn("%s", made->why);
@@ -487,14 +487,14 @@ static void made_take(struct capture_tables *tables, struct made *made)
 		g_hash_table_replace(tables->copies, g_strdup(made->build_id), g_steal_pointer(&made->copy));
 }
 
-static void table_given(struct capture_tables *tables, const struct made *made)
+static void table_given(struct recorder_tables *tables, const struct made *made)
 {
 	const struct given given = {made->source, made->statistics};
 
 	g_hash_table_insert(tables->tables, g_strdup(made->build_id), g_memdup2(&given, sizeof(given)));
 }
 
-void capture_tables_send(struct capture_tables *tables, struct client *client)
+void recorder_tables_send(struct recorder_tables *tables, struct client *client)
 {
 	struct made *made;
 
@@ -514,7 +514,7 @@ void capture_tables_send(struct capture_tables *tables, struct client *client)
 	}
 }
 
-bool capture_tables_busy(const struct capture_tables *tables)
+bool recorder_tables_busy(const struct recorder_tables *tables)
 {
 	bool busy = tables->n_wanted != 0;
 
@@ -523,7 +523,7 @@ bool capture_tables_busy(const struct capture_tables *tables)
 	return busy && !tables->refused;
 }
 
-void capture_tables_settle(struct capture_tables *tables, struct client *client)
+void recorder_tables_settle(struct recorder_tables *tables, struct client *client)
 {
 	const gint64 until_us = g_get_monotonic_time() + SETTLE_US;
 	struct wanted *wanted;
@@ -546,7 +546,7 @@ void capture_tables_settle(struct capture_tables *tables, struct client *client)
 	}
 }
 
-void capture_tables_give(struct capture_tables *tables, struct user_symbols *symbols)
+void recorder_tables_give(struct recorder_tables *tables, struct user_symbols *symbols)
 {
 	GHashTableIter iter;
 	gpointer build_id, copy;
@@ -567,7 +567,7 @@ static gint compare_names(gconstpointer a, gconstpointer b)
 }
 
 /* What is not in the tables, though the files have it. */
-static json_t *left_out_json(const struct capture_tables *tables)
+static json_t *left_out_json(const struct recorder_tables *tables)
 {
 	struct cfi_statistics sum = {0};
 	GHashTableIter iter;
@@ -590,7 +590,7 @@ static json_t *left_out_json(const struct capture_tables *tables)
 	                 (json_int_t)sum.missing);
 }
 
-json_t *capture_tables_json(const struct capture_tables *tables)
+json_t *recorder_tables_json(const struct recorder_tables *tables)
 {
 	json_t *sources = json_object(), *without = json_array();
 	g_autoptr(GList) names = g_list_sort(g_hash_table_get_keys(tables->files), compare_names);

@@ -14,36 +14,36 @@
 #include "lib/record/record.h"
 #include "lib/symbol/user_symbols.h"
 
-struct capture_tables;
+struct recorder_tables;
 
 /*
  * Begins with `programs`, paths of files on this host that the initramfs has (NULL: not known); the others are read
  * when they are wanted. Both are copied.
  */
-struct capture_tables *capture_tables_new(const struct user_symbol_sources *sources, char *const *programs);
-void capture_tables_free(struct capture_tables *tables); /* NULL is fine */
+struct recorder_tables *recorder_tables_new(const struct user_symbol_sources *sources, char *const *programs);
+void recorder_tables_free(struct recorder_tables *tables); /* NULL is fine */
 
 /* Wants the table of a file that was mapped. */
-void capture_tables_want(struct capture_tables *tables, const struct record_mmap *mapping);
+void recorder_tables_want(struct recorder_tables *tables, const struct record_mmap *mapping);
 /* Gives the engine the tables that are made by now, and asks it for files that only the guest has. */
-void capture_tables_send(struct capture_tables *tables, struct client *client);
+void recorder_tables_send(struct recorder_tables *tables, struct client *client);
 /*
  * A file of which the guest has not all in memory, for the agent in it; `number` is given. False: none at present. When
  * the agent has read it, its table is made of it.
  */
-bool capture_tables_read_next(struct capture_tables *tables, struct vprof_agent_read *read);
-void capture_tables_read_done(struct capture_tables *tables, uint32_t number);
+bool recorder_tables_read_next(struct recorder_tables *tables, struct vprof_agent_read *read);
+void recorder_tables_read_done(struct recorder_tables *tables, uint32_t number);
 /* Whether there are tables to come that were not asked for in vain yet. */
-bool capture_tables_busy(const struct capture_tables *tables);
+bool recorder_tables_busy(const struct recorder_tables *tables);
 /* After the session: waits some seconds at most for names of files that were mapped last. */
-void capture_tables_settle(struct capture_tables *tables, struct client *client);
+void recorder_tables_settle(struct recorder_tables *tables, struct client *client);
 /* Names of what is only in the guest's memory; once. */
-void capture_tables_give(struct capture_tables *tables, struct user_symbols *symbols);
+void recorder_tables_give(struct recorder_tables *tables, struct user_symbols *symbols);
 
 /*
  * For the description: how many of the mapped files have tables, from where; the names of the others; and what the
  * tables lack.
  */
-json_t *capture_tables_json(const struct capture_tables *tables);
+json_t *recorder_tables_json(const struct recorder_tables *tables);
 
 #endif

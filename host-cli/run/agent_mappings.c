@@ -21,7 +21,7 @@ struct said {
 };
 
 struct agent_mappings {
-	struct capture *capture;
+	struct recorder *recorder;
 	bool agent_is_init; /* which is then no process of the guest */
 	bool asking;
 	uint64_t asked_ns, answered_ns; /* CLOCK_MONOTONIC */
@@ -32,11 +32,11 @@ struct agent_mappings {
 	unsigned records;               /* written to the recording */
 };
 
-struct agent_mappings *agent_mappings_new(struct capture *capture)
+struct agent_mappings *agent_mappings_new(struct recorder *recorder)
 {
 	struct agent_mappings *mappings = g_new0(struct agent_mappings, 1);
 
-	mappings->capture = capture;
+	mappings->recorder = recorder;
 	mappings->answer = g_array_new(FALSE, FALSE, sizeof(struct said));
 	mappings->texts = g_string_chunk_new(4096);
 	mappings->comms = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -57,12 +57,12 @@ void agent_mappings_free(struct agent_mappings *mappings)
 
 static bool have_pid(const struct agent_mappings *mappings)
 {
-	return json_is_true(json_object_get(capture_session(mappings->capture), "tasks"));
+	return json_is_true(json_object_get(recorder_session(mappings->recorder), "tasks"));
 }
 
 bool agent_mappings_are_wanted(const struct agent_mappings *mappings)
 {
-	return member_text(capture_session(mappings->capture), have_pid(mappings) ? "mappings-why" : "tasks-why") !=
+	return member_text(recorder_session(mappings->recorder), have_pid(mappings) ? "mappings-why" : "tasks-why") !=
 	       NULL;
 }
 
@@ -118,7 +118,8 @@ static bool is_full(struct agent_mappings *mappings)
 
 static void write_one(struct agent_mappings *mappings, uint32_t pid, const struct said *said, const char *path)
 {
-	if (!is_full(mappings) && capture_mapping(mappings->capture, pid, said->start, said->bytes, said->offset, path))
+	if (!is_full(mappings) &&
+	    recorder_mapping(mappings->recorder, pid, said->start, said->bytes, said->offset, path))
 		mappings->records++;
 }
 
@@ -194,7 +195,7 @@ static void take_task(struct agent_mappings *mappings, const struct vprof_agent_
 	    !g_hash_table_add(mappings->comms, g_strdup_printf("%u %u %s", task->pid, task->tid, comm)))
 		return;
 	mappings->records++;
-	capture_comm(mappings->capture, task->pid, task->tid, comm);
+	recorder_comm(mappings->recorder, task->pid, task->tid, comm);
 }
 
 static void take_end(struct agent_mappings *mappings)

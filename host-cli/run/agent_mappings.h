@@ -11,8 +11,8 @@
 
 struct agent_mappings;
 
-/* `capture` is borrowed. */
-struct agent_mappings *agent_mappings_new(struct capture *capture);
+/* `recorder` is borrowed. */
+struct agent_mappings *agent_mappings_new(struct recorder *recorder);
 /* NULL is fine. */
 void agent_mappings_free(struct agent_mappings *mappings);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "run/agent_reads.h"
 
-void agent_reads_init(struct agent_reads *reads, struct capture *capture)
+void agent_reads_init(struct agent_reads *reads, struct recorder *recorder)
 {
-	*reads = (struct agent_reads){.capture = capture};
+	*reads = (struct agent_reads){.recorder = recorder};
 }
 
 void agent_reads_greet(struct agent_reads *reads, const struct vprof_agent_hello *hello)
@@ -16,7 +16,7 @@ void agent_reads_ask(struct agent_reads *reads, GByteArray *to_agent)
 {
 	struct vprof_agent_read read;
 
-	if (!reads->can || reads->asking || !capture_read_next(reads->capture, &read))
+	if (!reads->can || reads->asking || !recorder_read_next(reads->recorder, &read))
 		return;
 	agent_say_read(to_agent, &read);
 	reads->asking = true;
@@ -30,5 +30,5 @@ void agent_reads_take(struct agent_reads *reads, const struct vprof_agent_read_d
 		return;
 	reads->asking = false;
 	if (done->error == 0)
-		capture_read_done(reads->capture, done->number);
+		recorder_read_done(reads->recorder, done->number);
 }

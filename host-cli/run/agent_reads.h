@@ -10,13 +10,13 @@
 #include "record/recorder.h"
 
 struct agent_reads {
-	struct capture *capture; /* borrowed */
-	bool can;                /* the agent knows the request */
+	struct recorder *recorder; /* borrowed */
+	bool can;                  /* the agent knows the request */
 	bool asking;
 	uint32_t number; /* of the last one */
 };
 
-void agent_reads_init(struct agent_reads *reads, struct capture *capture);
+void agent_reads_init(struct agent_reads *reads, struct recorder *recorder);
 /* The agent has (re)started and has forgotten what it was to read. */
 void agent_reads_greet(struct agent_reads *reads, const struct vprof_agent_hello *hello);
 /* Has it read the next file, if there is one and no other is being read. */

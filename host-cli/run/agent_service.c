@@ -35,7 +35,7 @@ struct agent_service {
 	int listener;           /* of vsock; -1: none, or closed */
 	uint32_t port, cid;     /* the port it listens on, and the guest's address */
 	unsigned refused;
-	struct capture *capture;
+	struct recorder *recorder;
 	struct agent_clock clock;
 	GArray *early; /* struct early_mark: that came before its clock was known */
 	struct agent_mappings *mappings;
@@ -77,15 +77,16 @@ static bool open_socket(struct agent_service *service, const char *path, GError 
 	return service->link.fd >= 0;
 }
 
-struct agent_service *agent_service_new(const char *where, const json_t *guest, struct capture *capture, GError **error)
+struct agent_service *agent_service_new(const char *where, const json_t *guest, struct recorder *recorder,
+                                        GError **error)
 {
 	struct agent_service *service = g_new0(struct agent_service, 1);
 
-	service->capture = capture;
+	service->recorder = recorder;
 	service->listener = -1;
 	service->early = g_array_new(FALSE, FALSE, sizeof(struct early_mark));
-	service->mappings = agent_mappings_new(capture);
-	agent_reads_init(&service->reads, capture);
+	service->mappings = agent_mappings_new(recorder);
+	agent_reads_init(&service->reads, recorder);
 	agent_link_init(&service->link, -1);
 	if (g_str_has_prefix(where, AGENT_VSOCK_PREFIX) ? open_vsock(service, where, guest, error)
 	                                                : open_socket(service, where, error))
@@ -143,7 +144,7 @@ static void take_mark(struct agent_service *service, const struct vprof_agent_ma
 	bool begins;
 
 	if (agent_clock_mark(&service->clock, mark, &begins, &time_ns))
-		capture_mark(service->capture, name, begins, time_ns);
+		recorder_mark(service->recorder, name, begins, time_ns);
 }
 
 /* A restarted agent is asked for its time again; marks that arrive meanwhile are kept until its clock is known. */
@@ -297,7 +298,7 @@ void agent_service_finish(struct agent_service *service, int impatience)
 
 	if (!service->greeted)
 		return;
-	capture_reads_finish(service->capture);
+	recorder_reads_finish(service->recorder);
 	do {
 		if (!asked && !is_asking(service)) {
 			agent_clock_ask(&service->clock, service->link.to_agent);

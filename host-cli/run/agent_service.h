@@ -28,9 +28,9 @@ bool agent_service_check(const char *where, GError **error);
 
 /*
  * `where`: the path of a socket to connect to, or "vsock:PORT" to listen on; `guest`: as query-guest. Reports go to
- * `capture`, which is borrowed. Errors: AGENT_SERVICE_ERROR, AGENT_VSOCK_ERROR, UNITS_ERROR.
+ * `recorder`, which is borrowed. Errors: AGENT_SERVICE_ERROR, AGENT_VSOCK_ERROR, UNITS_ERROR.
  */
-struct agent_service *agent_service_new(const char *where, const json_t *guest, struct capture *capture,
+struct agent_service *agent_service_new(const char *where, const json_t *guest, struct recorder *recorder,
                                         GError **error);
 void agent_service_free(struct agent_service *service);
 

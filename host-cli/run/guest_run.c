@@ -277,7 +277,7 @@ void guest_run_clear(struct guest_run *run)
 		close(run->initramfs);
 }
 
-bool guest_run_go(struct guest_run *run, struct capture *capture, GError **error)
+bool guest_run_go(struct guest_run *run, struct recorder *recorder, GError **error)
 {
 	const char *console = run->options->console;
 	json_t *started = engine_process_execute(run->engine, "guest-start", NULL, error);
@@ -286,7 +286,7 @@ bool guest_run_go(struct guest_run *run, struct capture *capture, GError **error
 		return false;
 	json_decref(started);
 	run->loop.engine = run->engine;
-	run->loop.capture = capture;
+	run->loop.recorder = recorder;
 	run->loop.exec = run->exec;
 	run->loop.terminal = terminal_new(!console || strcmp(console, "stdio") == 0);
 	terminal_raw(run->loop.terminal);

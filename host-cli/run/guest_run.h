@@ -51,8 +51,8 @@ void guest_run_clear(struct guest_run *run);
 /* The path of the initramfs that the guest was booted with; NULL without one. New string. */
 char *guest_run_initramfs(const struct guest_run *run);
 
-/* From the guest's first instruction to its end; the rings of `capture` (NULL: none) are drained meanwhile. */
-bool guest_run_go(struct guest_run *run, struct capture *capture, GError **error);
+/* From the guest's first instruction to its end; the rings of `recorder` (NULL: none) are drained meanwhile. */
+bool guest_run_go(struct guest_run *run, struct recorder *recorder, GError **error);
 
 /* Prints how the guest ended. `kept`: what to say of the results if the engine went away. */
 void guest_run_say_end(const struct guest_run *run, const char *kept);

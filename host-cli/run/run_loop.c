@@ -48,7 +48,8 @@ int run_loop_signals(bool for_command, GError **error)
 		sigaddset(&set, command_signals[i]);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0) {
-		g_set_error(error, CAPTURE_ERROR, CAPTURE_ERROR_FILE, "cannot make a signalfd: %s", g_strerror(errno));
+		g_set_error(error, RECORDER_ERROR, RECORDER_ERROR_FILE, "cannot make a signalfd: %s",
+		            g_strerror(errno));
 		return -1;
 	}
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -98,10 +99,10 @@ static void loop_take_event(struct run_loop *loop, const json_t *event)
 		loop->on_kernel(loop->data);
 	else if (strcmp(name, VPROF_EVENT_GUEST_PAUSE) == 0 && loop->on_pause)
 		loop->on_pause(data, loop->data);
-	else if (strcmp(name, VPROF_EVENT_GUEST_PHASE) == 0 && loop->capture)
-		capture_phase(loop->capture, data);
-	else if (strcmp(name, VPROF_EVENT_MARKER) == 0 && loop->capture)
-		capture_marker(loop->capture, data);
+	else if (strcmp(name, VPROF_EVENT_GUEST_PHASE) == 0 && loop->recorder)
+		recorder_phase(loop->recorder, data);
+	else if (strcmp(name, VPROF_EVENT_MARKER) == 0 && loop->recorder)
+		recorder_marker(loop->recorder, data);
 }
 
 /* Includes events that were read together with an answer: the descriptor does not become readable for them. */
@@ -162,19 +163,19 @@ static void loop_take_signals(struct run_loop *loop)
 /* If the recording cannot be written, the guest is ended. */
 static void loop_drain(struct run_loop *loop)
 {
-	if (!loop->capture)
+	if (!loop->recorder)
 		return;
-	if (!loop->output_error && !capture_drain(loop->capture, &loop->output_error))
+	if (!loop->output_error && !recorder_drain(loop->recorder, &loop->output_error))
 		loop_ask_stop(loop);
 }
 
 static void loop_show_progress(struct run_loop *loop)
 {
-	uint64_t samples = loop->capture ? capture_samples(loop->capture) : 0;
+	uint64_t samples = loop->recorder ? recorder_samples(loop->recorder) : 0;
 	g_autofree char *what = loop->exec ? exec_progress(loop->exec) : NULL;
 
-	if (loop->exec ? what != NULL : loop->capture != NULL)
-		terminal_progress(loop->terminal, what, loop->capture ? &samples : NULL);
+	if (loop->exec ? what != NULL : loop->recorder != NULL)
+		terminal_progress(loop->terminal, what, loop->recorder ? &samples : NULL);
 }
 
 /* Rings are mapped anew for each profiled window. */
@@ -191,9 +192,9 @@ static size_t loop_fill_entries(const struct run_loop *loop, struct pollfd *entr
 		entries[ENTRY_EXEC + i] = (struct pollfd){.fd = -1};
 	if (loop->exec)
 		exec_poll(loop->exec, &entries[ENTRY_EXEC]);
-	if (!loop->capture)
+	if (!loop->recorder)
 		return ENTRY_RINGS;
-	return ENTRY_RINGS + capture_poll(loop->capture, &entries[ENTRY_RINGS], ENTRIES_MAX - ENTRY_RINGS);
+	return ENTRY_RINGS + recorder_poll(loop->recorder, &entries[ENTRY_RINGS], ENTRIES_MAX - ENTRY_RINGS);
 }
 
 static void loop_serve_exec(struct run_loop *loop, const struct pollfd *entries)

@@ -17,7 +17,7 @@
 struct run_loop {
 	/* Set by the caller. */
 	struct engine_process *engine;
-	struct capture *capture;     /* NULL: nothing is recorded */
+	struct recorder *recorder;   /* NULL: nothing is recorded */
 	struct exec *exec;           /* NULL: no command runs in the guest */
 	struct agent_service *agent; /* NULL: no agent */
 	struct terminal *terminal;

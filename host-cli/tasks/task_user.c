@@ -10,8 +10,8 @@ struct task_user {
 	struct user_symbols *symbols;
 };
 
-/* Files are wanted once: capture_tables remembers them. */
-static void files_want(const struct task_table *table, struct capture_tables *tables)
+/* Files are wanted once: recorder_tables remembers them. */
+static void files_want(const struct task_table *table, struct recorder_tables *tables)
 {
 	for (guint i = 0; i < table->rows->len; i++) {
 		const struct task_row *row = g_ptr_array_index(table->rows, i);
@@ -27,35 +27,35 @@ static void files_want(const struct task_table *table, struct capture_tables *ta
 			                                 .file_name = {mapping->file}};
 
 			if (mapping->build_id_bytes != 0)
-				capture_tables_want(tables, &mmap);
+				recorder_tables_want(tables, &mmap);
 		}
 	}
 }
 
-static void tables_give(struct capture_tables *tables, struct client *client)
+static void tables_give(struct recorder_tables *tables, struct client *client)
 {
 	const gint64 until_us = g_get_monotonic_time() + TABLES_WAIT_US;
 
 	do {
-		capture_tables_send(tables, client);
+		recorder_tables_send(tables, client);
 		g_usleep(TABLES_LOOK_US);
-	} while (capture_tables_busy(tables) && g_get_monotonic_time() < until_us);
-	capture_tables_send(tables, client);
+	} while (recorder_tables_busy(tables) && g_get_monotonic_time() < until_us);
+	recorder_tables_send(tables, client);
 }
 
 struct task_user *task_user_new(const struct task_table *table, const struct guest_engine *engine,
                                 const struct user_symbol_sources *sources)
 {
 	struct task_user *user = g_new0(struct task_user, 1);
-	struct capture_tables *tables = capture_tables_new(sources, NULL);
+	struct recorder_tables *tables = recorder_tables_new(sources, NULL);
 
 	user->symbols = user_symbols_new(sources);
 	files_want(table, tables);
 	if (engine->own)
 		tables_give(tables, engine->client);
-	capture_tables_settle(tables, engine->client);
-	capture_tables_give(tables, user->symbols);
-	capture_tables_free(tables);
+	recorder_tables_settle(tables, engine->client);
+	recorder_tables_give(tables, user->symbols);
+	recorder_tables_free(tables);
 	return user;
 }
 
