@@ -207,12 +207,20 @@ run_fuzz() {
 
 # More failures than these are not caused by the machine.
 readonly RERUN_MAX=12
-passed=0 failures=() skips=() seconds=()
+passed=0 failures=() skips=() flaky=() stages=()
+
+# stage NAME COMMAND...: the command, and how long it took, for the table of stages.
+stage() {
+	local began=$SECONDS status=0
+	"${@:2}" || status=$?
+	stages+=("$(printf '%4d s  %s' $((SECONDS - began)) "$1")")
+	return "$status"
+}
 
 # check NAME COMMAND...: one check that is not a test of CTest's.
 check() {
 	say "$1"
-	if "${@:2}"; then
+	if stage "$1" "${@:2}"; then
 		passed=$((passed + 1))
 	else
 		failures+=("$1")
@@ -234,13 +242,14 @@ verdicts() {
 	tests/support/junit_verdicts.py "$junit" >"build/$preset/verdicts" || echo "failed report" >"build/$preset/verdicts"
 }
 
-# run_tests PRESET [ctest argument...]: adds what came out to the totals. What fails beside other tests is run alone, twice at
-# most, on a machine that is shared and emulates whole hosts, and is listed as such when it passes then.
+# run_tests PRESET [ctest argument...]: adds the verdicts to the totals. A test that fails next to other tests runs again alone, at
+# most twice; one that passes then is flaky.
 run_tests() {
 	local preset=$1 verdict name failed=() asked again
 	say "Testing $preset"
-	# A test that computes counts as two. Beside those, one that waits.
-	verdicts "$preset" -j $((2 * $(nproc) + 1)) "${@:2}"
+	# A test that computes counts as two. A test that waits runs next to it.
+	stage "Testing $preset" verdicts "$preset" -j $((2 * $(nproc) + 1)) "${@:2}"
+	tests/support/junit_verdicts.py --times "build/$preset/junit.xml" || true
 	while read -r verdict name; do
 		case $verdict in
 		passed) passed=$((passed + 1)) ;;
@@ -251,11 +260,11 @@ run_tests() {
 	for again in "again" "once more"; do
 		((${#failed[@]} > 0 && ${#failed[@]} <= RERUN_MAX)) || break
 		say "Testing $preset $again: ${failed[*]}"
-		verdicts "$preset" -R "^($(IFS='|' && echo "${failed[*]}"))\$"
+		stage "Testing $preset $again" verdicts "$preset" -R "^($(IFS='|' && echo "${failed[*]}"))\$"
 		asked=("${failed[@]}") failed=()
 		for name in "${asked[@]}"; do
 			if grep -Fqx "passed $name" "build/$preset/verdicts"; then
-				passed=$((passed + 1)) seconds+=("$preset/$name")
+				passed=$((passed + 1)) flaky+=("$preset/$name")
 			else
 				failed+=("$name")
 			fi
@@ -270,10 +279,10 @@ check_format() {
 
 run_suite() {
 	add_architecture arm64
-	install_packages build test arm64
+	stage "Installing packages" install_packages build test arm64
 	check "Formatting" check_format
 	check "Building release" build release -DBUILD_TESTING=ON -DVPROF_PRECOMPILE=ON
-	measure_slowness
+	stage "Measuring the machine" measure_slowness
 	check "Building release with these limits" build release "-DVPROF_TEST_SLOWNESS=$slowness"
 	check "Building for arm64" build arm64 -DBUILD_TESTING=ON
 	check "Building asan, with clang" build asan "-DVPROF_TEST_SLOWNESS=$slowness"
@@ -282,10 +291,12 @@ run_suite() {
 	run_tests asan -L 'unit|golden'
 	run_tests tsan -L threads
 
-	((${#seconds[@]} == 0)) || { say "Passed alone, after failing beside others"; printf '%s\n' "${seconds[@]}"; }
+	say "Time by stage"
+	printf '%s\n' "${stages[@]}" "$(printf '%4d s  the whole' "$SECONDS")"
 	((${#failures[@]} == 0)) || { say "Failed"; printf '%s\n' "${failures[@]}"; }
 	((${#skips[@]} == 0)) || { say "Skipped"; printf '%s\n' "${skips[@]}"; }
 	echo
+	echo "flaky: ${#flaky[@]}${flaky[*]:+: ${flaky[*]}}"
 	echo "$passed passed, ${#failures[@]} failed, ${#skips[@]} skipped"
 	((${#failures[@]} == 0))
 }
