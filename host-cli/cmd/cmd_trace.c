@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/command.h"
 #include "engine/engine_find.h"
+#include "lib/record/output.h"
 #include "trace/probe_names.h"
 #include "trace/trace_event.h"
 #include "trace/trace_filter.h"
@@ -497,6 +499,18 @@ static int fail(const char *script, const GError *error)
 	return STATUS_USAGE;
 }
 
+/* Standard output becomes the file. */
+static bool output_redirect(const char *path, GError **error)
+{
+	const int fd = output_open(path, O_TRUNC, 0666, error);
+
+	if (fd < 0)
+		return false;
+	dup3(fd, STDOUT_FILENO, O_CLOEXEC);
+	close(fd);
+	return true;
+}
+
 static int trace_main(void *values, unsigned n, char **arguments)
 {
 	const struct trace_values *given = values;
@@ -515,8 +529,8 @@ static int trace_main(void *values, unsigned n, char **arguments)
 	}
 	if (!trace.script && n > 1)
 		return usage_error("trace", "unexpected argument \"%s\": only a script has parameters", arguments[1]);
-	if (given->output && !freopen(given->output, "we", stdout))
-		return usage_error("trace", "cannot write %s: %s", given->output, g_strerror(errno));
+	if (given->output && !output_redirect(given->output, &error))
+		return usage_error("trace", "%s", error->message);
 	interrupt_watch();
 	done = trace_open(&trace, n > 0 ? arguments[0] : NULL, &error) && trace_run(&trace, &error) &&
 	       finish(&trace, &error);

@@ -246,6 +246,7 @@ static bool listener_open(struct daemon *daemon, GError **error)
 {
 	g_autofree char *folder = g_path_get_dirname(daemon->config->socket);
 	struct sockaddr_un address;
+	struct stat status;
 	mode_t mask;
 	int bound;
 
@@ -259,6 +260,10 @@ static bool listener_open(struct daemon *daemon, GError **error)
 	}
 	if (g_mkdir_with_parents(folder, 0700) != 0)
 		return listener_fail(daemon, "cannot make the folder of", error);
+	if (lstat(daemon->config->socket, &status) == 0 && !S_ISSOCK(status.st_mode)) {
+		errno = EEXIST;
+		return listener_fail(daemon, "another file is in the place of the socket", error);
+	}
 	g_unlink(daemon->config->socket);
 	daemon->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	mask = umask(0177);

@@ -104,7 +104,7 @@ bool push_spool_lock(struct push_spool *spool, int64_t deadline_us, GError **err
 {
 	g_autofree char *path = path_of(spool, LOCK);
 
-	spool->lock = g_open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	spool->lock = g_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (spool->lock < 0) {
 		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(errno), "cannot open %s: %s", path,
 		            g_strerror(errno));

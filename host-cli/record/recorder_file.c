@@ -3,10 +3,7 @@
  * The file of a recording: what is written besides the rings' records, and its end with the symbols of what was
  * sampled and the description of the run.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "lib/record/clock.h"
 #include "lib/record/processor.h"
@@ -16,19 +13,6 @@
 #include "ui/text.h"
 
 /* ---- its beginning, and what becomes known later ---- */
-
-/* Devices and pipes are not renamed. */
-static bool file_set_aside(const char *path, GError **error)
-{
-	g_autofree char *old = g_strconcat(path, ".old", NULL);
-	struct stat status;
-
-	if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || rename(path, old) == 0)
-		return true;
-	g_set_error(error, RECORDER_ERROR, RECORDER_ERROR_FILE, "cannot rename %s to %s: %s", path, old,
-	            g_strerror(errno));
-	return false;
-}
 
 static bool recorder_write(struct recorder *recorder, const void *record, GError **error)
 {
@@ -131,8 +115,6 @@ static bool recorder_write_user(struct recorder *recorder, const struct image *i
 bool recorder_open_file(struct recorder *recorder, const char *path, const struct image *image,
                         const struct symtab *symtab, const char *kernel_path, GError **error)
 {
-	if (!file_set_aside(path, error))
-		return false;
 	recorder->writer = recording_writer_open(path, recorder->events, recorder->n_events, error);
 	if (!recorder->writer)
 		return false;

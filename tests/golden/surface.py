@@ -281,6 +281,29 @@ class Output(unittest.TestCase):
             self.assertIn(f"cannot write {full}: No space left on device", done.stderr)
             self.assertTrue(full.is_char_device())
 
+    def test_links(self):
+        """A link of one's own is followed, if it leads to a file; standard output by its name is no file to replace."""
+        with tempfile.TemporaryDirectory() as path:
+            folder = pathlib.Path(path)
+            subprocess.run([BIN / "make_recordings"], cwd=folder, check=True)
+            export = [BIN / "vprof", "export", "--to", "folded", "-i", "clock.data", "-o"]
+            expected = subprocess.run([*export, "-"], cwd=folder, capture_output=True, check=True).stdout
+            (folder / "link").symlink_to("target")
+            (folder / "descriptor").symlink_to("/proc/self/fd/1")
+            for command in export, [BIN / "vprof", "gate", "-b", "clock.data", "clock.data", "--markdown"]:
+                done = subprocess.run([*command, "link"], cwd=folder, capture_output=True, text=True)
+                self.assertRegex(done.stderr, "cannot write link: it is a symbolic link to .*target, which does not exist")
+                self.assertFalse((folder / "target").exists())
+            (folder / "target").write_text("old")
+            subprocess.run([*export, "link"], cwd=folder, check=True)
+            self.assertEqual((folder / "target").read_bytes(), expected)
+            for descriptor in "descriptor", "/dev/stdout":
+                with open(folder / "shell", "wb") as shell:
+                    subprocess.run([*export, descriptor], cwd=folder, stdout=shell, check=True)
+                self.assertEqual((folder / "shell").read_bytes(), expected)
+                self.assertTrue((folder / descriptor).is_symlink())
+            self.assertEqual(list(folder.glob(".vprof-*")), [])
+
 
 if __name__ == "__main__":
     result = unittest.main(exit=False, verbosity=2).result

@@ -92,7 +92,7 @@ class Counters(harness.ProgramTest):
         self.assertFalse(self.counter("list", self.path))
         self.refused(VPROF, "counter", "record", self.path, "-F", 1, "-c", 1, status=2, message="exclude each other")
         self.refused(VPROF, "counter", "record", self.path, "-p", 1, message="cannot tell the guest's tasks apart")
-        self.refused(VPROF, "counter", "record", self.path, "-o", "/nowhere/at/all", message="cannot open /nowhere/at/all")
+        self.refused(VPROF, "counter", "record", self.path, "-o", "/nowhere/at/all", message="cannot write /nowhere/at/all")
         self.end(engine)
 
     def test_call_chains(self):

@@ -20,6 +20,7 @@
 #include "kvm/options.h"
 #include "kvm/vm.h"
 #include "lib/process/privilege.h"
+#include "lib/record/output.h"
 #include "lib/record/text.h"
 
 #define INPUT_RETRY_MS 20u
@@ -160,13 +161,13 @@ static void input_stop(struct serial_input *input)
 	input->source = 0;
 }
 
+/* In place: it is read while the guest runs. */
 static int open_output(const char *what, const char *path, GError **error)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+	const int fd = output_open(path, O_TRUNC, 0666, error);
 
 	if (fd < 0)
-		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(errno), "cannot write %s to %s: %s",
-		            what, path, g_strerror(errno));
+		g_prefix_error(error, "%s: ", what);
 	return fd;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/record/output.h"
 #include "lib/record/record.h"
 #include "lib/record/recording_priv.h"
 
@@ -15,7 +16,7 @@ _Static_assert(sizeof(struct perf_event_attr) >= VPROF_ATTR_BYTES, "linux/perf_e
 
 struct recording_writer {
 	char *path;
-	int fd;
+	struct output file;
 	struct recording_event *events; /* own copies */
 	size_t n_events;
 	struct file_header header;
@@ -72,7 +73,7 @@ static int size_write(struct recording_writer *writer)
 	size_t written;
 
 	writer->header.data.bytes = writer->end - writer->header.data.offset;
-	return write_at(writer->fd, &writer->header.data.bytes, sizeof(writer->header.data.bytes),
+	return write_at(writer->file.fd, &writer->header.data.bytes, sizeof(writer->header.data.bytes),
 	                offsetof(struct file_header, data.bytes), &written);
 }
 
@@ -81,7 +82,7 @@ static void writer_give_up(struct recording_writer *writer, int failure)
 {
 	writer->failure = failure;
 	writer->buffered = 0;
-	(void)!ftruncate(writer->fd, (off_t)writer->end);
+	(void)!ftruncate(writer->file.fd, (off_t)writer->end);
 	(void)size_write(writer);
 }
 
@@ -91,7 +92,7 @@ static bool writer_flush(struct recording_writer *writer, GError **error)
 
 	if (writer->failure)
 		return fail(writer, "write", writer->failure, error);
-	int failure = write_at(writer->fd, writer->buffer, writer->buffered, writer->end, &written);
+	int failure = write_at(writer->file.fd, writer->buffer, writer->buffered, writer->end, &written);
 	writer->end += whole_records(writer->buffer, written);
 	writer->buffered = 0;
 	if (!failure)
@@ -169,7 +170,7 @@ static bool head_write(struct recording_writer *writer, GError **error)
 	writer->end = writer->header.data.offset;
 
 	g_autoptr(GByteArray) head = head_encode(writer);
-	int failure = write_at(writer->fd, head->data, head->len, 0, &written);
+	int failure = write_at(writer->file.fd, head->data, head->len, 0, &written);
 	if (failure)
 		return fail(writer, "write", failure, error);
 	return names_append(writer, error) && writer_flush(writer, error);
@@ -190,23 +191,34 @@ static void events_copy(struct recording_writer *writer, const struct recording_
 	}
 }
 
+/* The errors of lib/record/output.h as ours. */
+static bool take_over(GError *why, GError **error)
+{
+	g_set_error(error, RECORDING_ERROR, RECORDING_ERROR_IO, "%s", why->message);
+	g_error_free(why);
+	return false;
+}
+
+/* O_NONBLOCK: a FIFO without a reader must not hold us up. */
 static bool file_open(struct recording_writer *writer, GError **error)
 {
-	/* Not truncated before it is known to be a file; O_NONBLOCK: a FIFO without a reader must not hold us up. */
-	writer->fd = open(writer->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
-	if (writer->fd < 0)
-		return fail(writer, "open", errno, error);
-	if (lseek(writer->fd, 0, SEEK_SET) < 0) {
-		g_set_error(
-			error, RECORDING_ERROR, RECORDING_ERROR_IO,
-			"cannot write a recording to %s: %s; its header is completed at the end, so it must be a file",
-			writer->path, g_strerror(errno));
-		return false;
-	}
-	/* A device (/dev/null) has no length to cut. */
-	if (ftruncate(writer->fd, 0) != 0 && errno != EINVAL)
-		return fail(writer, "truncate", errno, error);
-	return true;
+	GError *why = NULL;
+
+	if (!output_create(&writer->file, writer->path, O_NONBLOCK, 0600, &why))
+		return take_over(why, error);
+	if (lseek(writer->file.fd, 0, SEEK_SET) >= 0)
+		return true;
+	g_set_error(error, RECORDING_ERROR, RECORDING_ERROR_IO,
+	            "cannot write a recording to %s: %s; its header is completed at the end, so it must be a file",
+	            writer->path, g_strerror(errno));
+	return false;
+}
+
+static bool file_publish(struct recording_writer *writer, GError **error)
+{
+	GError *why = NULL;
+
+	return output_publish(&writer->file, true, &why) || take_over(why, error);
 }
 
 struct recording_writer *recording_writer_open(const char *path, const struct recording_event *events, size_t n_events,
@@ -215,9 +227,9 @@ struct recording_writer *recording_writer_open(const char *path, const struct re
 	struct recording_writer *writer = g_new0(struct recording_writer, 1);
 
 	writer->path = g_strdup(path);
-	writer->fd = -1;
+	writer->file.fd = -1;
 	events_copy(writer, events, n_events);
-	if (!file_open(writer, error) || !head_write(writer, error)) {
+	if (!file_open(writer, error) || !head_write(writer, error) || !file_publish(writer, error)) {
 		recording_writer_free(writer);
 		return NULL;
 	}
@@ -257,9 +269,9 @@ static bool writer_seal(struct recording_writer *writer, const struct recording_
 
 	g_autoptr(GByteArray) sections = features_encode(features, writer->events, writer->n_events, &writer->span,
 	                                                 writer->end, header.features);
-	int failure = write_at(writer->fd, sections->data, sections->len, writer->end, &written);
+	int failure = write_at(writer->file.fd, sections->data, sections->len, writer->end, &written);
 	if (!failure)
-		failure = write_at(writer->fd, &header, sizeof(header), 0, &written);
+		failure = write_at(writer->file.fd, &header, sizeof(header), 0, &written);
 	if (failure) {
 		writer_give_up(writer, failure);
 		return fail(writer, "complete", failure, error);
@@ -272,8 +284,8 @@ bool recording_writer_finish(struct recording_writer *writer, const struct recor
 	/* At least one round is in the data: perf takes a size of 0 for a recording that was never finished. */
 	if (!recording_writer_round(writer, error) || !writer_seal(writer, features, error))
 		return false;
-	int failure = close(writer->fd) == 0 ? 0 : errno;
-	writer->fd = -1;
+	int failure = close(writer->file.fd) == 0 ? 0 : errno;
+	writer->file.fd = -1;
 	writer->failure = EBADF;
 	return failure ? fail(writer, "close", failure, error) : true;
 }
@@ -282,10 +294,9 @@ void recording_writer_free(struct recording_writer *writer)
 {
 	if (!writer)
 		return;
-	if (writer->fd >= 0) {
+	if (writer->file.fd >= 0)
 		(void)writer_flush(writer, NULL);
-		close(writer->fd);
-	}
+	output_clear(&writer->file);
 	for (size_t i = 0; i < writer->n_events; i++) {
 		g_free((char *)writer->events[i].name);
 		g_free((uint64_t *)writer->events[i].ids);

@@ -39,7 +39,10 @@ struct recording_symbol {
 
 struct recording_writer;
 
-/* A path that cannot seek (a pipe) is refused: the header is rewritten at the end. */
+/*
+ * The file has its path once its header is written: one that is there becomes PATH.old then (lib/record/output.h). A
+ * path that cannot seek (a pipe) is refused: the header is rewritten at the end.
+ */
 struct recording_writer *recording_writer_open(const char *path, const struct recording_event *events, size_t n_events,
                                                GError **error);
 
