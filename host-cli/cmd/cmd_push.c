@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cmd/command.h"
+#include "push/push_headers.h"
 #include "push/push_queue.h"
 #include "push/push_recording.h"
 #include "reading/filter.h"
@@ -14,7 +15,7 @@
 struct push_values {
 	struct symbol_options symbols;
 	struct filter_options filter;
-	char *input, *event, *name, *spool, *kernel, *api;
+	char *input, *event, *name, *spool, *kernel, *api, *header_file;
 	uint64_t time_limit_s;
 	char **labels, **headers;
 	gboolean spooled, force;
@@ -35,6 +36,8 @@ static const struct option_row options[] = {
          "type of the server: pyroscope (the default), parca or otlp", "API", "pyroscope parca otlp"},
 	{"header", OPTION_TEXTS, offsetof(struct push_values, headers),
          "add an HTTP header, e.g. X-Scope-OrgID: NAME; may be repeated", "HEADER"},
+	{"header-file", OPTION_FILE, offsetof(struct push_values, header_file),
+         "add the HTTP headers in FILE, one a line; for secrets", "FILE"},
 	{"time-limit", OPTION_TIME, offsetof(struct push_values, time_limit_s),
          "stop retrying after DURATION (default 60s)", "DURATION"},
 	{"spool", OPTION_FILE, offsetof(struct push_values, spool), "keep what cannot be uploaded yet in DIR", "DIR"},
@@ -129,6 +132,7 @@ static int push_run(void *values, unsigned n, char **arguments)
 	const struct push_values *given = values;
 	g_autoptr(GError) error = NULL;
 	struct pushing pushing = {.given = given, .input = given->input};
+	g_auto(GStrv) headers = NULL;
 	enum push_api api;
 	int status;
 
@@ -139,10 +143,15 @@ static int push_run(void *values, unsigned n, char **arguments)
 		                   n > 1 ? arguments[1] : "--input");
 	if (!input_choose(&pushing.input, n > 1 ? arguments[1] : NULL, &error) ||
 	    !push_labels_check("--label", (const char *const *)given->labels, &error) ||
+	    !push_arguments_check(arguments[0], (const char *const *)given->headers, &error) ||
+	    !push_headers_check("--header", (const char *const *)given->headers, &error) ||
 	    !api_choose(given, &api, &error) || !symbol_options_check(&given->symbols, &error) ||
 	    !filter_options_check(&given->filter, &error))
 		return usage_error(command_push.name, "%s", error->message);
-	pushing.queue.sender = push_sender_new(api, arguments[0], (const char *const *)given->headers, &error);
+	headers = push_headers_all((const char *const *)given->headers, given->header_file, &error);
+	if (!headers)
+		return failure(error);
+	pushing.queue.sender = push_sender_new(api, arguments[0], (const char *const *)headers, &error);
 	if (!pushing.queue.sender)
 		return g_error_matches(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_URL)
 		               ? usage_error(command_push.name, "%s", error->message)
@@ -173,9 +182,13 @@ const struct command command_push = {
 		"A profile that cannot be uploaded is kept on disk (--spool), retried with growing pauses until\n"
 		"--time-limit, and uploaded by the next push. Recording does not depend on it.\n"
 		"\n"
+		"Every user can read a command's arguments. Headers with secrets are read from --header-file, or\n"
+		"from " PUSH_HEADERS_VARIABLE ".\n"
+		"\n"
 		"Examples:\n"
 		"  vprof push http://pyroscope:4040 web01.data --label rack=b7\n"
 		"  vprof push https://profiles.example.org -H 'X-Scope-OrgID: kernel'\n"
+		"  vprof push https://profiles.example.org --header-file ~/.config/vprof/headers\n"
 		"  vprof push --api parca http://parca:7070 web01.data\n"
 		"  vprof push --api otlp http://collector:4318 web01.data\n"
 		"  vprof push http://pyroscope:4040 --spooled",

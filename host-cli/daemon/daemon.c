@@ -19,6 +19,7 @@
 #include "lib/client/client.h"
 #include "lib/client/socket.h"
 #include "lib/process/service_manager.h"
+#include "push/push_headers.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
@@ -180,15 +181,6 @@ static json_t *guest_json(const struct daemon *daemon, const struct guest *guest
 	return object;
 }
 
-/* Without the user and the password in it. */
-static char *shown_url(const char *url)
-{
-	g_autoptr(GUri) uri = g_uri_parse(url, G_URI_FLAGS_HAS_PASSWORD, NULL);
-
-	return uri ? g_uri_to_string_partial(uri, G_URI_HIDE_USERINFO | G_URI_HIDE_PASSWORD | G_URI_HIDE_QUERY)
-	           : g_strdup("?");
-}
-
 static json_t *push_json(const struct daemon *daemon)
 {
 	json_t *object;
@@ -196,7 +188,7 @@ static json_t *push_json(const struct daemon *daemon)
 
 	if (!daemon->config->url)
 		return json_null();
-	url = shown_url(daemon->config->url);
+	url = push_url_shown(daemon->config->url);
 	object = daemon->sent ? json_copy(daemon->sent) : json_object();
 	json_object_set_new(object, "api", json_string(push_api_name(daemon->config->api)));
 	json_object_set_new(object, "url", text_json(url));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/client/client.h"
+#include "push/push_headers.h"
 #include "ui/units.h"
 
 #define FREQUENCY_MIN_HZ 19
@@ -70,6 +71,12 @@ static bool labels_take(const char *text, void *value, GError **error)
 	return list_take(text, value, error) && push_labels_check("the key", *(const char *const *const *)value, error);
 }
 
+static bool headers_take(const char *text, void *value, GError **error)
+{
+	return list_take(text, value, error) &&
+	       push_headers_check("the key", *(const char *const *const *)value, error);
+}
+
 static bool flag_take(const char *text, void *value, GError **error)
 {
 	const bool yes = strcmp(text, "yes") == 0;
@@ -122,9 +129,11 @@ static bool api_take(const char *text, void *value, GError **error)
 
 static bool url_take(const char *text, void *value, GError **error)
 {
+	g_autofree char *shown = push_url_shown(text);
+
 	return text[0] == '\0' || g_str_has_prefix(text, "http://") || g_str_has_prefix(text, "https://")
 	               ? text_take(text, value, error)
-	               : refuse(error, "http:// or https:// and a host", text);
+	               : refuse(error, "http:// or https:// and a host", shown);
 }
 
 /* ---- keys ---- */
@@ -183,7 +192,8 @@ static const struct key {
 	{"push", "api", api_take, offsetof(struct daemon_config, api)},
 	{"push", "name", name_take, offsetof(struct daemon_config, name)},
 	{"push", "labels", labels_take, offsetof(struct daemon_config, labels)},
-	{"push", "headers", list_take, offsetof(struct daemon_config, headers)},
+	{"push", "headers", headers_take, offsetof(struct daemon_config, headers)},
+	{"push", "header-file", path_take, offsetof(struct daemon_config, header_file)},
 	{"metrics", "address", address_take, 0},
 };
 
@@ -288,7 +298,7 @@ void daemon_config_free(struct daemon_config *config)
 	if (!config)
 		return;
 	char *const texts[] = {config->socket, config->spool, config->connect, config->call_graph,
-	                       config->url,    config->name,  config->address};
+	                       config->url,    config->name,  config->address, config->header_file};
 	char **const lists[] = {config->include, config->exclude, config->labels, config->headers};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
@@ -309,17 +319,45 @@ struct daemon_config *daemon_config_parse(const char *path, const char *text, GE
 	return NULL;
 }
 
+static bool has_secret(const struct daemon_config *config)
+{
+	for (char **header = config->headers; *header; header++)
+		if (push_header_is_secret(*header))
+			return true;
+	return config->url && push_url_has_password(config->url);
+}
+
+/* Completes what was read of a file. */
+static bool config_complete(struct daemon_config *config, const char *path, bool exposed, GError **error)
+{
+	char **headers;
+
+	if (exposed && has_secret(config))
+		return push_exposed_refuse(path, error);
+	headers = push_headers_all((const char *const *)config->headers, config->header_file, error);
+	if (!headers)
+		return false;
+	g_strfreev(config->headers);
+	config->headers = headers;
+	return true;
+}
+
 struct daemon_config *daemon_config_read(const char *path, GError **error)
 {
-	g_autofree char *text = NULL;
+	const char *file = path ? path : DAEMON_CONFIG_PATH;
 	g_autoptr(GError) why = NULL;
+	bool exposed = false;
+	g_autofree char *text = push_text_read(file, &exposed, &why);
+	struct daemon_config *config;
 
-	if (g_file_get_contents(path ? path : DAEMON_CONFIG_PATH, &text, NULL, &why))
-		return daemon_config_parse(path ? path : DAEMON_CONFIG_PATH, text, error);
-	if (!path && g_error_matches(why, G_FILE_ERROR, G_FILE_ERROR_NOENT))
-		return config_new();
-	g_propagate_error(error, g_steal_pointer(&why));
-	return NULL;
+	if (!text && (path || !g_error_matches(why, G_FILE_ERROR, G_FILE_ERROR_NOENT))) {
+		g_propagate_error(error, g_steal_pointer(&why));
+		return NULL;
+	}
+	config = daemon_config_parse(file, text ? text : "", error);
+	if (config && !config_complete(config, file, exposed, error))
+		g_clear_pointer(&config, daemon_config_free);
+	return config;
 }
 
 static bool any_matches(char *const *patterns, const char *name)

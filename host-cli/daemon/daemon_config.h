@@ -32,7 +32,9 @@ struct daemon_config {
 	char *url; /* NULL: profiles are not made */
 	enum push_api api;
 	char *name;
-	char **labels, **headers;
+	char *header_file; /* NULL: none */
+	char **labels;
+	char **headers; /* with those of the file and of the environment, once the configuration was read */
 	/* [metrics] */
 	char *address; /* NULL: off */
 	uint16_t port;
@@ -40,7 +42,8 @@ struct daemon_config {
 
 /*
  * path: NULL for DAEMON_CONFIG_PATH, which need not exist; a file that is named must. Unknown groups and keys are
- * errors. Errors: G_KEY_FILE_ERROR, G_FILE_ERROR, DAEMON_CONFIG_ERROR, with the file's name.
+ * errors, and so are secrets in a file that others can read. Errors: G_KEY_FILE_ERROR, G_FILE_ERROR,
+ * DAEMON_CONFIG_ERROR, PUSH_HEADERS_ERROR, with the file's name.
  */
 struct daemon_config *daemon_config_read(const char *path, GError **error);
 /* The same of a text; `path` names it in errors. */

@@ -13,7 +13,7 @@
 
 #define REQUESTS_MAX 16u
 #define HEAD_US (2 * (int64_t)G_USEC_PER_SEC) /* for the head of a request, since its connection */
-#define SURE_US (G_USEC_PER_SEC / 10)         /* in which a request keeps its place, whoever waits */
+#define SURE_US (G_USEC_PER_SEC / 10)         /* in which a request keeps its place for sure */
 #define WAITING_US (G_USEC_PER_SEC / 200)     /* between two looks at who waits for a place */
 #define IDLE_S 10u                            /* between two parts of an answer that its client takes */
 
@@ -63,7 +63,7 @@ static bool all_places_are_taken(const struct daemon_http *http)
 }
 
 /*
- * Clients that send nothing, or a byte now and then, take no place from those that ask. libmicrohttpd accepts nobody
+ * Clients that send nothing, or a byte now and then, take no place from those that ask. libmicrohttpd accepts no client
  * while all places are taken.
  */
 static void requests_end_late(struct daemon_http *http)
@@ -86,7 +86,7 @@ static void requests_end_late(struct daemon_http *http)
 		request_end(http, oldest);
 }
 
-/* While all places are taken, nothing tells that somebody waits. */
+/* While all places are taken, no event says that a client waits. */
 static int64_t requests_due_us(const struct daemon_http *http)
 {
 	int64_t due_us = all_places_are_taken(http) ? g_get_monotonic_time() + WAITING_US : INT64_MAX;

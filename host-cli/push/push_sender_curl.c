@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/process/shared_library.h"
+#include "push/push_headers.h"
 #include "push/push_otlp.h"
 #include "push/push_parca.h"
 #include "push/push_sender.h"
@@ -90,7 +91,9 @@ static bool url_take(struct push_sender *sender, const char *text, GError **erro
 	libcurl.curl_url_cleanup(url);
 	if (scheme && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0))
 		return true;
-	g_set_error(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_URL, "%s is not the URL of a server: %s", text,
+	g_autofree char *shown = push_url_shown(text);
+
+	g_set_error(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_URL, "%s is not the URL of a server: %s", shown,
 	            code != CURLUE_OK ? libcurl.curl_url_strerror(code) : "http:// or https:// is wanted");
 	return false;
 }

@@ -391,11 +391,46 @@ class Push(harness.ProgramTest):
         self.assertIn('has no event "cycles"', self.push(self.dead_server(), "-e", "cycles", status=1))
         self.assertEqual(self.left(), [])
 
-    def test_password_is_not_shown(self):
-        server = self.server(401)
-        err = self.push(server.url.replace("//", "//me:secret@"), status=1)
-        self.assertNotIn("secret", err)
-        self.assertTrue(server.requests[0][2]["Authorization"].startswith("Basic "))
+    def test_secrets_are_not_arguments(self):
+        """Every user can read those of a command."""
+        server = self.server(200)
+        for name in ("Authorization", "authorization", "Proxy-Authorization", "COOKIE", "X-API-Key", "apikey", "X-Auth-Token", "client-secret",
+                     " Authorization "):
+            err = self.push(server.url, "--header", f"{name}: s3cr3t", status=2)
+            self.assertIn("--header-file", err)
+            self.assertNotIn("s3cr3t", err)
+        for url in "http://me:s3cr3t@host", "https:/me:s3cr3t@host", "me:s3cr3t@host", "http://a@b:s3cr3t@host/x":
+            err = self.push(url, status=2)
+            self.assertIn("--header-file", err)
+            self.assertNotIn("s3cr3t", err)
+        for header in "X-Scope-OrgID", "X-Scope-OrgID:", ": x", "X Y: z", "X: a\r\nY: b":
+            self.assertIn("--header takes NAME: VALUE", self.push(server.url, "-H", header, status=2))
+        self.assertEqual((server.requests, self.spool.exists()), ([], False))
+
+    def test_secrets_in_a_file(self):
+        server, headers = self.server(200), self.folder / "headers"
+        headers.write_text("# of the server\n\n  Authorization: Bearer s3cr3t\r\nX-Scope-OrgID: kernel\n")
+        headers.chmod(0o644)
+        err = self.push(server.url, "--header-file", headers, status=1)
+        self.assertIn("has a secret, and other users can read it; run: chmod 600 ", err)
+        headers.chmod(0o600)
+        self.push(server.url, "--header-file", headers, "-H", "X-Other: 1")
+        [(_, _, sent, _)] = server.requests
+        self.assertEqual([sent["Authorization"], sent["X-Scope-OrgID"], sent["X-Other"]], ["Bearer s3cr3t", "kernel", "1"])
+        for text, message in (("X-Scope-OrgID: a\nnonsense s3cr3t\n", "headers: line 2 is not NAME: VALUE"), ("X: \0", "is not a text"),
+                              ("#" * (1 << 20) + "\n", "is not a text of at most 1024 KiB")):
+            headers.write_text(text)
+            err = self.push(server.url, "--header-file", headers, status=1)
+            self.assertIn(message, err)
+            self.assertNotIn("s3cr3t", err)
+        self.assertIn("cannot read none: No such file", self.push(server.url, "--header-file", "none", status=1))
+
+    def test_secrets_in_the_environment(self):
+        server = self.server(200)
+        self.environment["VPROF_PUSH_HEADERS"] = "Authorization: Basic s3cr3t\nX-Api-Key: 7"
+        self.push(server.url)
+        [(_, _, sent, _)] = server.requests
+        self.assertEqual([sent["Authorization"], sent["X-Api-Key"]], ["Basic s3cr3t", "7"])
 
 
 if __name__ == "__main__":

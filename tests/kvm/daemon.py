@@ -252,7 +252,7 @@ class Daemon(host_daemon.DaemonTest):
 
     def test_what_it_refuses(self):
         self.refused(VPROF, "daemon", "--config", self.config, "status", message="no daemon serves .*status.sock")
-        self.refused(VPROF, "daemon", "--config", self.folder / "none", message="Failed to open file")
+        self.refused(VPROF, "daemon", "--config", self.folder / "none", message="cannot read .*/none: No such file")
         self.refused(VPROF, "daemon", "again", status=2, message="expected run, status or check")
         self.refused(VPROF, "daemon", "check", "--json", status=2, message="--json goes with status")
         self.assertIn("is in order", self.run_program(VPROF, "daemon", "check", "--config", self.config)[0])

@@ -14,7 +14,7 @@
 #include "recording_file.h"
 #include "run_suite.h"
 
-#define NOBODY 65534
+#define OTHER_USER 65534
 #define MADE_TIMES 300 /* a recording, while another process reads it */
 #define KILLED_TIMES 20
 
@@ -221,13 +221,13 @@ static void others_link_is_refused(uid_t owner, uid_t caller)
 
 START_TEST(links_of_others_are_refused_to_root)
 {
-	others_link_is_refused(NOBODY, 0);
+	others_link_is_refused(OTHER_USER, 0);
 }
 END_TEST
 
 START_TEST(links_of_others_are_refused_to_users)
 {
-	others_link_is_refused(0, NOBODY);
+	others_link_is_refused(0, OTHER_USER);
 }
 END_TEST
 
@@ -239,7 +239,7 @@ START_TEST(a_folder_that_takes_no_file_is_named)
 
 	ck_assert(g_file_set_contents(path, "old", -1, NULL));
 	ck_assert_int_eq(chmod(folder, 0555), 0);
-	ck_assert(geteuid() != 0 || seteuid(NOBODY) == 0);
+	ck_assert(geteuid() != 0 || seteuid(OTHER_USER) == 0);
 	created = output_create(&output, path, 0, 0600, &error);
 	ck_assert(getuid() != 0 || seteuid(0) == 0);
 	ck_assert_int_eq(chmod(folder, 0755), 0);
@@ -272,7 +272,7 @@ START_TEST(devices_and_pipes_stay)
 	ck_assert(S_ISCHR(status.st_mode));
 
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
-	ck_assert(!output_create(&output, path, O_NONBLOCK, 0600, NULL)); /* nobody reads */
+	ck_assert(!output_create(&output, path, O_NONBLOCK, 0600, NULL)); /* without a reader */
 	reader = open(path, O_RDONLY | O_NONBLOCK);
 	write_new(path, true);
 	ck_assert_int_eq(read(reader, text, sizeof(text)), 3);

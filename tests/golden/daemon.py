@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The metrics of vprof daemon, beside clients that never complete a request. Needs no guest and no rights."""
+"""vprof daemon without a guest: its metrics beside clients that never complete a request, and secrets in its configuration."""
+import os
+import re
 import selectors
 import signal
 import socket
+import subprocess
 import threading
 import time
 import urllib.request
@@ -102,7 +105,7 @@ class Metrics(harness.ProgramTest):
         print(f"  the slowest of {SCRAPES} scrapes took {max(taken):.3f} s; {clients.closed} requests were closed", flush=True)
 
     def test_a_head_that_drips_is_closed(self):
-        """Alone, it takes nobody's place."""
+        """Even alone."""
         with socket.create_connection(self.address) as client:
             client.settimeout(DRIP_SECONDS)
             for i in range(int(SECONDS / DRIP_SECONDS)):
@@ -123,6 +126,58 @@ class Metrics(harness.ProgramTest):
             self.addCleanup(client.close)
             client.sendall(b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
         self.scrape()
+
+
+class Secrets(harness.ProgramTest):
+    """The daemon starts, and `check` is content, only while others cannot read them."""
+
+    def setUp(self):
+        super().setUp()
+        self.config, self.headers = self.folder / "daemon's.conf", self.folder / "headers"
+        # An address of no host here: what is read, and not refused, ends here.
+        self.rest = f"[daemon]\nsocket = {self.folder}/status.sock\n[metrics]\naddress = 192.0.2.1:1\n"
+
+    def check(self, *arguments, status, **options):
+        return self.run_program(VPROF, "daemon", *arguments, "--config", self.config, status=status, **options)
+
+    def refuses(self, file, **options):
+        for arguments in ("check",), ():
+            _, err = self.check(*arguments, status=1, **options)
+            self.assertIn(f"{file} has a secret, and other users can read it; run: chmod 600 ", err)
+            self.assertNotIn("s3cr3t", err)
+        return re.search("run: (.*)", err)[1]
+
+    def test_configuration(self):
+        for secret in ("url = http://me:s3cr3t@host", "headers = X-Scope-OrgID: x; X-Api-Key: s3cr3t"):
+            self.config.write_text(f"{self.rest}[push]\n{secret}\n")
+            for mode in 0o644, 0o640, 0o604:
+                self.config.chmod(mode)
+                subprocess.run(self.refuses(self.config), shell=True, check=True)
+                self.assertEqual(self.config.stat().st_mode & 0o777, 0o600)
+                self.check("check", status=0)
+
+    def test_no_secret(self):
+        self.config.write_text(f"{self.rest}[push]\nurl = http://me@host/a:b@c\nheaders = X-Scope-OrgID: kernel\n")
+        self.config.chmod(0o644)
+        self.assertIn("is in order", self.check("check", status=0)[0])
+
+    def test_header_file(self):
+        """The configuration may be read by others then."""
+        self.config.write_text(f"{self.rest}[push]\nurl = http://host\nheader-file = {self.headers}\n")
+        self.config.chmod(0o644)
+        self.assertIn("cannot read", self.check("check", status=1)[1])
+        self.headers.write_text("# for the server\n\nAuthorization: Bearer s3cr3t\n")
+        self.headers.chmod(0o644)
+        subprocess.run(self.refuses(self.headers), shell=True, check=True)
+        self.check("check", status=0)
+        self.headers.write_text("Authorization s3cr3t\n")
+        _, err = self.check("check", status=1)
+        self.assertIn("headers: line 1 is not NAME: VALUE", err)
+        self.assertNotIn("s3cr3t", err)
+        self.headers.write_text("")
+        self.check("check", status=0)
+        _, err = self.check("check", status=1, env=os.environ | {"VPROF_PUSH_HEADERS": "X-Scope-OrgID"})
+        self.assertIn("VPROF_PUSH_HEADERS: line 1 is not NAME: VALUE", err)
 
 
 if __name__ == "__main__":
