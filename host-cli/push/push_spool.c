@@ -198,29 +198,47 @@ static bool format_parse(const char *name, enum push_format *format)
 	return !name;
 }
 
+static bool time_take(const json_t *header, const char *name, uint64_t *seconds)
+{
+	const json_t *value = json_object_get(header, name);
+	const bool good = json_is_integer(value) && json_integer_value(value) >= 0;
+
+	if (good)
+		*seconds = (uint64_t)json_integer_value(value);
+	return good;
+}
+
 static bool header_take(const char *line, size_t n, struct push_profile *profile)
 {
 	json_t *header = json_loadb(line, n, 0, NULL);
 	const char *format = member_text(header, "format"), *name = member_text(header, "name");
 	bool good = format && strcmp(format, FORMAT) == 0 && name &&
 	            member_number(header, "version", 0) == FORMAT_VERSION &&
-	            format_parse(member_text(header, "profile"), &profile->format);
+	            format_parse(member_text(header, "profile"), &profile->format) &&
+	            time_take(header, "from", &profile->from_s) && time_take(header, "until", &profile->until_s);
 
-	if (good) {
+	if (good)
 		profile->name = g_strdup(name);
-		profile->from_s = member_number(header, "from", 0);
-		profile->until_s = member_number(header, "until", 0);
-	}
 	json_decref(header);
 	return good;
 }
 
+bool push_profile_parse(const char *text, size_t n, struct push_profile *profile)
+{
+	const char *end = memchr(text, '\n', MIN(n, HEADER_BYTES_MAX));
+	struct push_profile read = {0};
+
+	if (!end || !header_take(text, (size_t)(end - text), &read))
+		return false;
+	end++;
+	read.bytes = g_bytes_new(end, n - (size_t)(end - text));
+	*profile = read;
+	return true;
+}
+
 bool push_spool_read(const struct push_spool *spool, const char *name, struct push_profile *profile, GError **error)
 {
-	g_autofree char *path = path_of(spool, name);
-	struct push_profile read = {0};
-	char *text = NULL;
-	const char *end;
+	g_autofree char *path = path_of(spool, name), *text = NULL;
 	gsize n;
 
 	if (!g_file_test(path, G_FILE_TEST_IS_REGULAR) ||
@@ -231,18 +249,10 @@ bool push_spool_read(const struct push_spool *spool, const char *name, struct pu
 	}
 	if (!g_file_get_contents(path, &text, &n, error))
 		return false;
-	end = memchr(text, '\n', MIN(n, HEADER_BYTES_MAX));
-	if (!end || !header_take(text, (size_t)(end - text), &read)) {
-		g_set_error(error, PUSH_SPOOL_ERROR, PUSH_SPOOL_ERROR_FORMAT, "%s is not a profile of vprof push",
-		            path);
-		g_free(text);
-		return false;
-	}
-	end++;
-	read.bytes = g_bytes_new(end, n - (size_t)(end - text));
-	g_free(text);
-	*profile = read;
-	return true;
+	if (push_profile_parse(text, n, profile))
+		return true;
+	g_set_error(error, PUSH_SPOOL_ERROR, PUSH_SPOOL_ERROR_FORMAT, "%s is not a profile of vprof push", path);
+	return false;
 }
 
 void push_spool_remove(struct push_spool *spool, const char *name)

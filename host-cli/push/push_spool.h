@@ -27,6 +27,8 @@ struct push_profile {
 };
 
 void push_profile_clear(struct push_profile *profile);
+/* Reads the contents of a file of a spool; false: it is not of this version. */
+bool push_profile_parse(const char *text, size_t n, struct push_profile *profile);
 
 struct push_spool;
 

@@ -371,15 +371,16 @@ class Push(harness.ProgramTest):
         self.spool.mkdir()
         files = {"0-a": b"", "0-b": b"{}\nbytes", "0-c": b"\xff" * 100000, "0-d": b'{"format":"vprof-push","version":2,"name":"x"}\n',
                  "0-e": b'{"format":"vprof-push","version":1,"name":3}\n',
-                 "0-h": b'{"format":"vprof-push","version":1,"name":"x","profile":"gif"}\n'}
+                 "0-h": b'{"format":"vprof-push","version":1,"name":"x","profile":"gif"}\n',
+                 "0-i": b'{"format":"vprof-push","version":1,"name":"x","from":-1,"until":2}\n'}
         for name, content in files.items():
             (self.spool / f"{name}.push").write_bytes(content)
         (self.spool / "0-f.push").mkdir()
         os.mkfifo(self.spool / "0-g.push")
         server = self.server(200)
         err = self.push(server.url)
-        self.assertEqual(err.count("it is skipped"), 8, err)
-        self.assertEqual([len(server.requests), len(self.left())], [1, 8])
+        self.assertEqual(err.count("it is skipped"), 9, err)
+        self.assertEqual([len(server.requests), len(self.left())], [1, 9])
 
     def test_refusals(self):
         for url in "ftp://example.org", "nonsense", "file:///etc/passwd", "":
