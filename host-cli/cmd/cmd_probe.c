@@ -4,9 +4,10 @@
 
 #include "cmd/command.h"
 #include "engine/engine_find.h"
+#include "lib/probe_name/probe_name.h"
 #include "trace/probe_lines.h"
-#include "trace/probe_names.h"
 #include "trace/trace_program.h"
+#include "trace/trace_source.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
@@ -71,8 +72,8 @@ static void print_arguments(const json_t *names, const json_t *types)
 static json_t *list_names(const struct probe_values *given, struct client *client, const char *pattern, json_t *names,
                           json_t *bare, GError **error)
 {
-	const bool is_of_program = pattern && probe_name_program(pattern);
-	json_t *providers = probe_names_list(client, is_of_program ? NULL : pattern, names, bare, error);
+	const bool is_of_program = pattern && probe_name_is_of_program(pattern);
+	json_t *providers = trace_list_probes(client, is_of_program ? NULL : pattern, names, bare, error);
 
 	if (!providers || !is_of_program)
 		return providers;
@@ -116,7 +117,7 @@ static json_t *place_of(struct client *client, const char *probe, GError **error
 {
 	json_t *places = json_array(), *place = NULL;
 
-	if (!probe_is_line(probe))
+	if (!probe_name_line(probe))
 		place = text_json(probe);
 	else if (probe_lines_list(client, probe, places, error))
 		place = json_incref(json_array_get(places, 0));

@@ -6,8 +6,8 @@
 
 #include "cmd/command.h"
 #include "engine/engine_find.h"
+#include "lib/probe_name/probe_name.h"
 #include "lib/record/output.h"
-#include "trace/probe_names.h"
 #include "trace/trace_event.h"
 #include "trace/trace_filter.h"
 #include "trace/trace_query.h"
@@ -174,7 +174,7 @@ static bool check_processes(const struct trace *trace, GError **error)
 	if (!chosen)
 		return true;
 	for (size_t i = 0; i < trace_source_count(trace->source); i++)
-		if (probe_name_program(trace_source_probe(trace->source, i)->name))
+		if (probe_name_is_of_program(trace_source_probe(trace->source, i)->name))
 			return true;
 	g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE,
 	            "%s chooses the processes for probes of programs, as user:BINARY:FUNCTION, and there is none%s",

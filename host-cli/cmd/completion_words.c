@@ -8,6 +8,7 @@
 #include "engine/engine_find.h"
 #include "engine/guest_list.h"
 #include "export/export.h"
+#include "lib/probe_name/probe_name.h"
 #include "lib/process/program_find.h"
 #include "lib/profile/column.h"
 #include "reading/phases.h"
@@ -133,7 +134,7 @@ static void probes_add(const struct spot *spot)
 	json_t *lines = json_array(), *answer, *probe, *provider;
 	size_t i;
 
-	if (client && probe_is_line(pattern))
+	if (client && probe_name_line(pattern))
 		probe_lines_list(client, pattern, lines, NULL);
 	json_array_foreach(lines, i, probe)
 		add(spot, json_string_value(probe), NULL);

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "engine/engine_find.h"
+#include "lib/probe_name/probe_name.h"
 #include "lib/symbol/source_lines.h"
 #include "lib/symbol/symtab.h"
 #include "trace/trace_filter.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
-#define FUNCTION "function:"
 #define OFFSET_MAX UINT16_MAX /* behind a function, as engines take it */
 
 /* Of the kernel's debug information, one file. */
@@ -23,23 +23,6 @@ struct listing {
 	struct symtab *symtab;
 	struct source_lines *lines;
 };
-
-static const char *line_of(const char *text)
-{
-	const char *separator = strchr(text + strlen(FUNCTION), ':');
-
-	return separator ? separator + 1 : NULL;
-}
-
-bool probe_is_line(const char *text)
-{
-	const char *line = g_str_has_prefix(text, FUNCTION) ? line_of(text) : NULL;
-
-	if (!line || !(g_ascii_isdigit(*line) || *line == '*' || *line == '?' || *line == '['))
-		return false;
-	g_autofree char *file = g_strndup(text, (gsize)(line - text));
-	return strchr(file, '.') && !strpbrk(file, "*?[");
-}
 
 static bool fail(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 static bool fail(GError **error, const char *format, ...)
@@ -148,10 +131,10 @@ static char *place_name(const struct listing *listing, uint64_t address)
 		return NULL;
 	named = symtab_find_name(listing->symtab, symbol->name);
 	if (!named || named->address != symbol->address || address - symbol->address > OFFSET_MAX)
-		return g_strdup_printf(FUNCTION "0x%" PRIx64, address);
+		return g_strdup_printf(PROBE_NAME_FUNCTION "0x%" PRIx64, address);
 	if (address == symbol->address)
-		return g_strconcat(FUNCTION, symbol->name, NULL);
-	return g_strdup_printf(FUNCTION "%s+0x%" PRIx64, symbol->name, address - symbol->address);
+		return g_strconcat(PROBE_NAME_FUNCTION, symbol->name, NULL);
+	return g_strdup_printf(PROBE_NAME_FUNCTION "%s+0x%" PRIx64, symbol->name, address - symbol->address);
 }
 
 static bool list_places(const struct listing *listing, json_t *names, GError **error)
@@ -196,16 +179,18 @@ static void list_lines(const struct listing *listing, json_t *names)
 			continue;
 		name = place_name(listing, place.address);
 		if (name)
-			json_array_append_new(names, json_sprintf(FUNCTION "%s:%d", listing->file, place.line));
+			json_array_append_new(names,
+			                      json_sprintf(PROBE_NAME_FUNCTION "%s:%d", listing->file, place.line));
 		last = name ? place.line : last;
 	}
 }
 
 bool probe_lines_list(struct client *client, const char *text, json_t *names, GError **error)
 {
+	const char *line = probe_name_line(text);
 	g_autofree char *file =
-		g_strndup(text + strlen(FUNCTION), (gsize)(line_of(text) - 1 - (text + strlen(FUNCTION))));
-	struct listing listing = {.probe = text, .file = file, .line = line_of(text)};
+		g_strndup(text + strlen(PROBE_NAME_FUNCTION), (gsize)(line - 1 - (text + strlen(PROBE_NAME_FUNCTION))));
+	struct listing listing = {.probe = text, .file = file, .line = line};
 	g_autoptr(GError) why = NULL;
 	bool done = listing_open(&listing, client, &why);
 

@@ -10,13 +10,10 @@
 
 #include "lib/client/client.h"
 
-/* Whether a probe or a pattern is of that kind: FILE has a dot, as names of modules do not. */
-bool probe_is_line(const char *text);
-
 /*
- * Adds all places of the line, "function:NAME+OFFSET", where statements of it begin, to `names`; of a line without code
- * those of the next that has some, and says so. Where LINE is a pattern, adds those lines of FILE with code that match.
- * Errors: TRACE_ERROR_PROBE.
+ * `text` has a probe_name_line. Adds all places of the line, "function:NAME+OFFSET", where statements of it begin, to
+ * `names`; of a line without code those of the next that has some, and says so. Where LINE is a pattern, adds those
+ * lines of FILE with code that match. Errors: TRACE_ERROR_PROBE.
  */
 bool probe_lines_list(struct client *client, const char *text, json_t *names, GError **error);
 

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <vprof/probe.h>
 
+#include "lib/probe_name/probe_name.h"
 #include "lib/profile/chain.h"
 #include "lib/profile/syscall_name.h"
 #include "lib/record/exit_name.h"
-#include "trace/probe_names.h"
 #include "ui/text.h"
 
 #define ERRNO_MAX 4095 /* MAX_ERRNO of linux/err.h */
@@ -266,10 +266,14 @@ char *trace_probe_text(const struct trace_probe *probe, const char *field, const
 /* That of a program is in the probe's name. */
 static char *function_of(const struct trace_event *event, struct trace_names *names, bool offset)
 {
-	char *function = probe_name_function(event->probe->name);
+	struct probe_in_program program;
 
-	if (function)
+	if (probe_in_program_parse(event->probe->name, &program)) {
+		char *function = g_steal_pointer(&program.name);
+
+		probe_in_program_clear(&program);
 		return function;
+	}
 	return offset ? trace_names_kernel(names, event->sample.ip) : trace_names_function(names, event->sample.ip);
 }
 

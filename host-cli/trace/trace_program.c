@@ -8,9 +8,9 @@
 
 #include "engine/engine_find.h"
 #include "lib/code/function_returns.h"
+#include "lib/probe_name/probe_name.h"
 #include "lib/symbol/symtab.h"
 #include "lib/symbol/usdt.h"
-#include "trace/probe_names.h"
 #include "trace/trace_filter.h"
 #include "ui/message.h"
 #include "ui/text.h"
@@ -40,15 +40,16 @@ static void copy_clear(struct program_copy *copy)
 	g_free(copy->path);
 }
 
-/* `copy` has the path. */
-static bool copy_open(struct program_copy *copy, struct user_symbols *copies, const char *what, GError **error)
+static bool copy_open(struct program_copy *copy, struct user_symbols *copies, const struct probe_in_program *wanted,
+                      GError **error)
 {
+	copy->path = g_strdup(wanted->path);
 	copy->image = user_symbols_open(copies, copy->path, NULL, 0);
 	if (!copy->image) {
 		g_set_error(
 			error, TRACE_ERROR, TRACE_ERROR_PROBE,
 			"cannot find %s in %s: there is no copy of that file; name a folder with the guest's programs by --symfs (that is / for what `vprof run --exec` takes along), or give the offset of the function in the file, as user:%s:0x1234",
-			what, copy->path, copy->path);
+			wanted->name, copy->path, copy->path);
 		return false;
 	}
 	copy->symtab = symtab_load(copy->image, NULL);
@@ -127,20 +128,7 @@ static bool fill_returns(struct program_copy *copy, const struct symbol *functio
 
 /* ---- a function ---- */
 
-struct program_function {
-	char *name; /* without an offset */
-	bool returns;
-};
-
-/* False when it is not written so. */
-static bool parse(const char *probe, struct program_copy *copy, struct program_function *function)
-{
-	*function = (struct program_function){probe_name_function(probe), probe_name_returns(probe)};
-	copy->path = probe_name_path(probe);
-	return copy->path;
-}
-
-static bool fill_function(struct program_copy *copy, const struct program_function *function, json_t *arguments,
+static bool fill_function(struct program_copy *copy, const struct probe_in_program *function, json_t *arguments,
                           GError **error)
 {
 	const struct symbol *symbol = copy->symtab ? symtab_find_name(copy->symtab, function->name) : NULL;
@@ -157,7 +145,7 @@ static bool fill_function(struct program_copy *copy, const struct program_functi
 }
 
 /* Where it begins in the file, which has no name for it. */
-static bool fill_number(const struct program_function *function, json_t *arguments, GError **error)
+static bool fill_number(const struct probe_in_program *function, json_t *arguments, GError **error)
 {
 	const bool is_hex = g_str_has_prefix(function->name, "0x");
 	guint64 offset;
@@ -228,30 +216,28 @@ static bool fill_notes(const struct program_copy *copy, const char *wanted, json
 	return found;
 }
 
-static bool fill_by_copy(const struct program_function *function, struct program_copy *copy, bool is_note,
-                         json_t *arguments, GError **error)
+static bool fill_by_copy(const struct probe_in_program *function, struct program_copy *copy, json_t *arguments,
+                         GError **error)
 {
 	fill_build(copy, arguments);
-	return is_note ? fill_notes(copy, function->name, arguments, error)
-	               : fill_function(copy, function, arguments, error);
+	return function->is_note ? fill_notes(copy, function->name, arguments, error)
+	                         : fill_function(copy, function, arguments, error);
 }
 
 bool trace_program_fill(struct user_symbols *copies, const char *probe, json_t *arguments, GError **error)
 {
-	const bool is_note = probe_name_is_note(probe);
 	struct program_copy copy = {NULL};
-	struct program_function function;
+	struct probe_in_program function = {NULL};
 	bool done;
 
-	if (!parse(probe, &copy, &function))
+	if (!probe_in_program_parse(probe, &function))
 		done = true; /* the engine says how it is written */
-	else if (!is_note && g_ascii_isdigit(function.name[0]))
+	else if (!function.is_note && g_ascii_isdigit(function.name[0]))
 		done = fill_number(&function, arguments, error);
 	else
-		done = copy_open(&copy, copies, function.name, error) &&
-		       fill_by_copy(&function, &copy, is_note, arguments, error);
+		done = copy_open(&copy, copies, &function, error) && fill_by_copy(&function, &copy, arguments, error);
 	copy_clear(&copy);
-	g_free(function.name);
+	probe_in_program_clear(&function);
 	return done;
 }
 
@@ -277,7 +263,7 @@ json_t *trace_program_arguments(struct user_symbols *copies, const char *probe, 
 
 /* ---- all that match ---- */
 
-static void list_functions(const struct program_copy *copy, const struct program_function *function, json_t *names)
+static void list_functions(const struct program_copy *copy, const struct probe_in_program *function, json_t *names)
 {
 	size_t n = 0;
 	const struct symbol *symbols = copy->symtab ? symtab_symbols(copy->symtab, &n) : NULL;
@@ -319,21 +305,21 @@ static bool list_notes(const struct program_copy *copy, const char *pattern, jso
 
 bool trace_program_list(struct user_symbols *copies, const char *pattern, json_t *names, GError **error)
 {
-	const bool is_note = probe_name_is_note(pattern);
 	struct program_copy copy = {NULL};
-	struct program_function function;
+	struct probe_in_program function = {NULL};
 	bool done = false;
 
-	if (!parse(pattern, &copy, &function))
+	if (!probe_in_program_parse(pattern, &function))
 		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE, "\"%s\" names no program; it is written %s", pattern,
-		            is_note ? PROBE_NAME_NOTE "BINARY:PROVIDER:NAME" : PROBE_NAME_PROGRAM "BINARY:FUNCTION");
+		            probe_name_is_note(pattern) ? PROBE_NAME_NOTE "BINARY:PROVIDER:NAME"
+		                                        : PROBE_NAME_PROGRAM "BINARY:FUNCTION");
 	else
-		done = copy_open(&copy, copies, function.name, error);
-	if (done && is_note)
+		done = copy_open(&copy, copies, &function, error);
+	if (done && function.is_note)
 		done = list_notes(&copy, function.name, names, error);
 	else if (done)
 		list_functions(&copy, &function, names);
 	copy_clear(&copy);
-	g_free(function.name);
+	probe_in_program_clear(&function);
 	return done;
 }

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "lib/probe_name/probe_name.h"
 #include "lib/record/hex.h"
-#include "trace/probe_names.h"
 #include "trace/trace_filter.h"
 #include "ui/message.h"
 #include "ui/text.h"
@@ -140,7 +140,7 @@ static void patch_targets(struct trace_script *self)
 	for (guint i = 0; i < self->targets->len; i++) {
 		struct target *target = g_ptr_array_index(self->targets, i);
 
-		if (target->is_of_pattern && !probe_name_program(target->name))
+		if (target->is_of_pattern && !probe_name_is_of_program(target->name))
 			place_target(self, target, TRACE_PATCH, NULL);
 	}
 }

@@ -7,9 +7,10 @@
 
 #include "engine/engine_find.h"
 #include "engine/session_events.h"
+#include "lib/probe_name/probe_name.h"
 #include "lib/record/reader.h"
 #include "lib/record/ring_reader.h"
-#include "trace/probe_names.h"
+#include "trace/probe_lines.h"
 #include "trace/trace_filter.h"
 #include "trace/trace_program.h"
 #include "ui/text.h"
@@ -76,7 +77,7 @@ static bool set_program(struct trace_source *source, const char *probe, json_t *
 {
 	const struct trace_processes *processes = &source->processes;
 
-	if (!probe_name_program(probe))
+	if (!probe_name_is_of_program(probe))
 		return true;
 	if (processes->pid != 0)
 		json_object_set_new(arguments, "pid", json_integer((json_int_t)processes->pid));
@@ -109,12 +110,40 @@ bool trace_source_add(struct trace_source *source, const char *probe, const stru
 	return true;
 }
 
+json_t *trace_list_probes(struct client *client, const char *pattern, json_t *names, json_t *bare, GError **error)
+{
+	const bool is_line = pattern && probe_name_line(pattern);
+	uint64_t from = 0;
+
+	if (is_line && !probe_lines_list(client, pattern, names, error))
+		return NULL;
+	for (;;) {
+		json_t *arguments = json_pack("{s:I}", "from", (json_int_t)from), *answer, *providers;
+		bool more;
+
+		if (pattern && !is_line)
+			json_object_set_new(arguments, "match", text_json(pattern));
+		answer = engine_ask(client, "probe-list", arguments, error);
+		if (!answer)
+			return NULL;
+		json_array_extend(names, json_object_get(answer, "probes"));
+		json_array_extend(bare, json_object_get(answer, "without-arguments"));
+		more = member_number(answer, "next", 0) > from;
+		from = member_number(answer, "next", 0);
+		providers = json_incref(json_object_get(answer, "providers"));
+		json_decref(answer);
+		if (!more)
+			return providers;
+		json_decref(providers);
+	}
+}
+
 /* Those of programs are in copies of them, all others in the engine. */
 static bool list_matching(struct trace_source *source, const char *pattern, json_t *names, GError **error)
 {
-	if (probe_name_program(pattern))
+	if (probe_name_is_of_program(pattern))
 		return trace_program_list(trace_names_copies(source->names), pattern, names, error);
-	json_t *bare = json_array(), *providers = probe_names_list(source->client, pattern, names, bare, error);
+	json_t *bare = json_array(), *providers = trace_list_probes(source->client, pattern, names, bare, error);
 	const bool done = providers != NULL;
 
 	json_decref(providers);
@@ -152,7 +181,7 @@ static json_t *patch_all(struct trace_source *source, json_t *names, const struc
 
 	patch.breakpoints = TRACE_PATCH;
 	json_array_foreach(names, i, name)
-		if (probe_name_program(json_string_value(name)) ||
+		if (probe_name_is_of_program(json_string_value(name)) ||
 		    !trace_source_add(source, json_string_value(name), &patch, NULL))
 			json_array_append(others, name);
 	json_decref(names);

@@ -33,6 +33,11 @@ struct trace_options {
 #define TRACE_PATCH "patch"
 /* Asks the engine, as engine_ask. */
 json_t *trace_source_ask(struct trace_source *source, const char *method, json_t *arguments, GError **error);
+/*
+ * Adds all probes that match to `names`, and to `bare` those of them without known arguments, from as many answers as
+ * needed. `pattern` NULL: none. Returns the providers of the last answer (new reference), or NULL.
+ */
+json_t *trace_list_probes(struct client *client, const char *pattern, json_t *names, json_t *bare, GError **error);
 /* The names of what matches a pattern, as many as a client can have probes (new reference). */
 json_t *trace_source_matching(struct trace_source *source, const char *pattern, GError **error);
 bool trace_source_add(struct trace_source *source, const char *probe, const struct trace_options *options,

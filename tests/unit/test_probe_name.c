@@ -4,7 +4,8 @@
 #include <check.h>
 #include <vprof/probe.h>
 
-#include "probe/probe.h"
+#include "lib/probe_name/probe_name.h"
+#include "lib/probe_name/probe_spec.h"
 #include "run_suite.h"
 
 START_TEST(probes_have_one_name)
@@ -158,6 +159,79 @@ START_TEST(other_texts_are_refused)
 }
 END_TEST
 
+START_TEST(a_text_of_a_program_has_parts)
+{
+	static const struct {
+		const char *text, *path, *name, *offset;
+		bool is_note, returns;
+	} cases[] = {
+		{"user:/bin/sh:main", "/bin/sh", "main", NULL, false, false},
+		{"user:/bin/a:b:main+0x4", "/bin/a:b", "main", "0x4", false, false},
+		{"user:sh:ma*:return", "sh", "ma*", NULL, false, true},
+		{"user:/bin/sh:return", "/bin/sh", "return", NULL, false, false},
+		{"usdt:/bin/a:b:sh:*", "/bin/a:b", "sh:*", NULL, true, false},
+	};
+	static const char *const others[] = {"user:/bin/sh", "usdt:/bin/sh:start", "function:a:b", "user"};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct probe_in_program program;
+
+		ck_assert_msg(probe_in_program_parse(cases[i].text, &program), "%s", cases[i].text);
+		ck_assert_str_eq(program.path, cases[i].path);
+		ck_assert_str_eq(program.name, cases[i].name);
+		ck_assert_pstr_eq(program.offset, cases[i].offset);
+		ck_assert(program.is_note == cases[i].is_note && program.returns == cases[i].returns);
+		probe_in_program_clear(&program);
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+		ck_assert_msg(!probe_in_program_parse(others[i], &(struct probe_in_program){NULL}), "%s", others[i]);
+}
+END_TEST
+
+START_TEST(patterns_are_told_from_probes)
+{
+	static const char *const patterns[] = {"function:vfs_*",   "tracepoint:sched:*",    "user:/bin/sh:*",
+	                                       "usdt:/bin/sh:*:*", "function:fs/open.c:12", "function:open.c:*"};
+	static const char *const probes[] = {"function:vfs_read", "user:/bin/[:main",   "user:/bin/sh:main",
+	                                     "syscall:*",         "function:open_c:12", "io:*"};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(patterns); i++)
+		ck_assert_msg(probe_name_is_pattern(patterns[i]), "%s", patterns[i]);
+	for (size_t i = 0; i < G_N_ELEMENTS(probes); i++)
+		ck_assert_msg(!probe_name_is_pattern(probes[i]), "%s", probes[i]);
+	ck_assert_str_eq(probe_name_line("function:fs/open.c:12"), "12");
+	ck_assert_ptr_null(probe_name_line("function:nf_tables:nft_do_chain"));
+}
+END_TEST
+
+START_TEST(scripts_have_names_of_bpftrace)
+{
+	static const struct {
+		const char *text, *name, *shown, *end;
+	} cases[] = {
+		{"BEGIN {", "recording:start", "BEGIN", ""},
+		{"kprobe:vfs_read/pid/{", "function:vfs_read", "kprobe", ""},
+		{"uretprobe:/bin/sh:main{", "user:/bin/sh:main:return", "uretprobe", ":return"},
+		{"t:sched:sched_switch,", "tracepoint:sched:sched_switch", NULL, ""},
+		{"syscalls:sys_enter_read {", "tracepoint:syscalls:sys_enter_read", NULL, ""},
+		{"function:fs/open.c:12 {", "function:fs/open.c:12", NULL, ""},
+		{"io:0x70{", "io:0x70", NULL, ""},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct probe_written written;
+
+		probe_written_parse(cases[i].text, probe_written_length(cases[i].text), &written);
+		ck_assert_str_eq(written.name, cases[i].name);
+		ck_assert_pstr_eq(written.shown, cases[i].shown);
+		ck_assert_str_eq(written.end, cases[i].end);
+		probe_written_clear(&written);
+	}
+	ck_assert_str_eq(probe_written_elsewhere("hardware:cycles:1000 {"), "hardware:");
+	ck_assert_ptr_null(probe_written_elsewhere("kprobe:hardware {"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("probe_name");
@@ -165,6 +239,9 @@ int main(void)
 
 	tcase_add_test(specs, probes_have_one_name);
 	tcase_add_test(specs, other_texts_are_refused);
+	tcase_add_test(specs, a_text_of_a_program_has_parts);
+	tcase_add_test(specs, patterns_are_told_from_probes);
+	tcase_add_test(specs, scripts_have_names_of_bpftrace);
 	suite_add_tcase(suite, specs);
 	return run_suite(suite);
 }

@@ -5,8 +5,8 @@
 
 #include "btf_builder.h"
 #include "elf_builder.h"
+#include "lib/probe_name/probe_spec.h"
 #include "linux/syscall_table.h"
-#include "probe/probe_spec.h"
 #include "run_suite.h"
 
 #define DATA UINT64_C(0xffffffff81000000)

@@ -50,8 +50,8 @@ static json_t *providers_json(void)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; probe_providers[i]; i++) {
-		const struct probe_provider *provider = probe_providers[i];
+	for (size_t i = 0; i < PROBE_KINDS; i++) {
+		const struct probe_provider *provider = &probe_providers[i];
 
 		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "name", provider->name, "syntax",
 		                                      provider->syntax, "summary", provider->summary, "arguments",

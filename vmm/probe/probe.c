@@ -124,9 +124,9 @@ bool probe_hub_fields(struct probe_hub *hub, const struct probe_spec *spec, stru
 
 	if (arguments)
 		probe_fields_fill(arguments, fields);
-	if (arguments || spec->provider->traces)
+	if (arguments || probe_sources[spec->kind].traces)
 		return arguments != NULL;
-	*fields = (struct probe_fields){.names = g_strdupv((char **)spec->provider->arguments),
+	*fields = (struct probe_fields){.names = g_strdupv((char **)probe_providers[spec->kind].arguments),
 	                                .types = probe_parameter_types(hub, spec)};
 	return true;
 }
@@ -166,7 +166,7 @@ void probe_hub_list_tracepoints(struct probe_hub *hub, void (*each)(void *data, 
 
 static bool is_msr_probe(const struct probe *probe)
 {
-	return g_str_equal(probe->spec.provider->name, "msr");
+	return probe->spec.kind == PROBE_MSR;
 }
 
 /* Makes the MSRs of all sets' msr probes exit. */
@@ -228,13 +228,13 @@ static bool place(struct probe *probe, GError **error)
 {
 	const struct processor *processor = processor_of(probe->set->hub->guest->processor);
 
-	if (probe->spec.provider->needs & ~processor->probes) {
+	if (probe_sources[probe->spec.kind].needs & ~processor->probes) {
 		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
 		            "cannot place %s: guests of %s have no probes of this kind; probe function:NAME instead",
 		            probe->spec.name, arch_name(processor->arch));
 		return false;
 	}
-	if (probe->spec.provider->trigger == PROBE_BY_BREAKPOINT)
+	if (probe_sources[probe->spec.kind].trigger == PROBE_BY_BREAKPOINT)
 		return probe_place(probe, error);
 	return !is_msr_probe(probe) || watch_msrs(probe->set->hub, error);
 }
@@ -297,12 +297,12 @@ static void fill_info(const struct probe *probe, struct probe_info *info)
 	                            .spec = &probe->spec,
 	                            .options = probe->options,
 	                            .events = atomic_load_explicit(&probe->events, memory_order_relaxed),
-	                            .fields = {(char **)probe->spec.provider->arguments, (char **)no_types},
+	                            .fields = {(char **)probe_providers[probe->spec.kind].arguments, (char **)no_types},
 	                            .intact = true};
 	if (probe->arguments)
 		info->fields = probe->fields;
 	info->paths = probe_values_paths(probe->values, &info->n_paths);
-	if (probe->spec.provider->trigger != PROBE_BY_BREAKPOINT)
+	if (probe_sources[probe->spec.kind].trigger != PROBE_BY_BREAKPOINT)
 		return;
 	if (probe->traced) {
 		fill_traced(probe, info);
@@ -327,7 +327,7 @@ static void drop(struct probe_set *set, struct probe *probe)
 {
 	bool msr = is_msr_probe(probe);
 
-	if (probe->spec.provider->trigger == PROBE_BY_BREAKPOINT)
+	if (probe_sources[probe->spec.kind].trigger == PROBE_BY_BREAKPOINT)
 		probe_unplace(probe);
 	g_ptr_array_remove(set->probes, probe);
 	if (msr)
@@ -411,7 +411,7 @@ static void fire_edges(struct probe_set *set, bool start, bool knows)
 	for (guint i = 0; i < set->probes->len; i++) {
 		struct probe *probe = g_ptr_array_index(set->probes, i);
 
-		if (probe->spec.provider->trigger == PROBE_BY_RECORDING &&
+		if (probe_sources[probe->spec.kind].trigger == PROBE_BY_RECORDING &&
 		    (start ? probe->spec.read : probe->spec.write))
 			probe_event_edge(probe, 0, knows);
 	}
@@ -509,7 +509,7 @@ static void start_probes(struct probe_set *set)
 			probe_returns_reset(probe->returns);
 		if (probe->user)
 			probe_user_reset(probe->user);
-		if (probe->spec.provider->trigger == PROBE_BY_TIMER)
+		if (probe_sources[probe->spec.kind].trigger == PROBE_BY_TIMER)
 			probe->timer = probe_timer_start(probe);
 	}
 }

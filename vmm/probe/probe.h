@@ -11,9 +11,10 @@
 #define VPROF_PROBE_PROBE_H
 
 #include "guest/field_path.h"
+#include "guest/guest_debug.h"
 #include "lib/code/function_returns.h"
+#include "lib/probe_name/probe_spec.h"
 #include "linux/task_match.h"
-#include "probe/probe_spec.h"
 #include "probe/program.h"
 #include "sample/session.h"
 #include "stream/ring.h"
@@ -53,6 +54,9 @@ void probe_hub_list_modules(struct probe_hub *hub, void (*each)(void *data, cons
  * `name`. Returns the number of the marker, from 1 on, which is the value of the event.
  */
 uint64_t probe_hub_add_marker(struct probe_hub *hub, const char *name, bool end);
+
+/* The argument "by" of a marker's event. */
+enum probe_marker { PROBE_MARKER_PORT, PROBE_MARKER_BEGIN, PROBE_MARKER_END };
 
 struct probe_set;
 struct probe_set *probe_set_new(struct probe_hub *hub);

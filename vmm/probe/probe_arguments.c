@@ -25,7 +25,7 @@ static GArray *call_arguments(struct probe_hub *hub, const struct probe_spec *sp
 {
 	const struct btf *btf = probe_hub_btf(hub);
 	GArray *arguments = tracepoint_arguments_new();
-	struct tracepoint_argument argument = {.name = g_strdup(spec->provider->arguments[0])};
+	struct tracepoint_argument argument = {.name = g_strdup(probe_providers[spec->kind].arguments[0])};
 
 	btf_value_named(btf, "int", &argument.value);
 	g_array_append_val(arguments, argument);
@@ -37,11 +37,11 @@ static GArray *call_arguments(struct probe_hub *hub, const struct probe_spec *sp
 
 GArray *probe_hub_arguments(struct probe_hub *hub, const struct probe_spec *spec, GError **error)
 {
-	if (spec->provider->calls)
+	if (probe_sources[spec->kind].calls)
 		return probe_hub_has_calls(hub) && syscall_table_has(hub->calls, spec->symbol)
 		               ? call_arguments(hub, spec)
 		               : NULL;
-	if (!spec->provider->traces)
+	if (!probe_sources[spec->kind].traces)
 		return NULL;
 	const struct tracepoint *tracepoint = probe_tracepoint_find(hub, spec, error);
 	return tracepoint ? tracepoint_arguments(tracepoint, probe_hub_btf(hub)) : NULL;
@@ -49,7 +49,8 @@ GArray *probe_hub_arguments(struct probe_hub *hub, const struct probe_spec *spec
 
 size_t probe_count_arguments(const struct probe *probe)
 {
-	return probe->arguments ? probe->arguments->len : g_strv_length((char **)probe->spec.provider->arguments);
+	return probe->arguments ? probe->arguments->len
+	                        : g_strv_length((char **)probe_providers[probe->spec.kind].arguments);
 }
 
 void probe_arguments_extend(const struct probe *probe, uint64_t *arguments)

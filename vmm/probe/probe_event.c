@@ -68,8 +68,8 @@ unsigned probe_event_fill_chain(const struct firing *firing, uint64_t chain[PROB
 	                                     .code = firing->code,
 	                                     .depth = UNWIND_DEPTH_DEFAULT,
 	                                     .entry_record = kernel ? kernel->entry_record : 0};
-	bool at_entry = probe->spec.provider->trigger == PROBE_BY_BREAKPOINT && probe->spec.symbol[0] != '\0' &&
-	                probe->spec.offset == 0 && !probe->traced;
+	bool at_entry = probe_sources[probe->spec.kind].trigger == PROBE_BY_BREAKPOINT &&
+	                probe->spec.symbol[0] != '\0' && probe->spec.offset == 0 && !probe->traced;
 	enum unwind_end end;
 	unsigned n = 0;
 
@@ -139,8 +139,8 @@ static void fire(struct firing *firing)
 	const struct probe *probe = firing->probe;
 
 	task_cpu_note(&probe->set->vcpus[firing->vcpu].cpu, firing->regs);
-	if (!probe->spec.provider->hit(&probe->spec, probe->set->hub->guest, firing->regs, firing->gprs,
-	                               firing->values))
+	if (!probe_sources[probe->spec.kind].hit(&probe->spec, probe->set->hub->guest, firing->regs, firing->gprs,
+	                                         firing->values))
 		return;
 	probe_arguments_extend(probe, firing->values);
 	write_event(firing);
@@ -239,8 +239,8 @@ void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const st
 		                        .gprs = gprs,
 		                        .n_values = probe_count_arguments(probe)};
 
-		if (probe->spec.provider->trigger == PROBE_BY_ACCESS &&
-		    probe->spec.provider->access(&probe->spec, access, firing.values))
+		if (probe_sources[probe->spec.kind].trigger == PROBE_BY_ACCESS &&
+		    probe_sources[probe->spec.kind].access(&probe->spec, access, firing.values))
 			write_event(&firing);
 	}
 }
@@ -276,7 +276,7 @@ void probe_event_tick(struct probe *probe, unsigned vcpu)
 	struct firing firing = {.probe = probe, .vcpu = vcpu};
 
 	/* A program at an interval is about the guest as a whole. */
-	fire_outside(&firing, probe->spec.provider->every_vcpu || !probe->program);
+	fire_outside(&firing, probe_sources[probe->spec.kind].every_vcpu || !probe->program);
 }
 
 void probe_event_edge(struct probe *probe, unsigned vcpu, bool knows)

@@ -19,7 +19,7 @@ static void marker_on_vcpu(void *data)
 
 static bool wants(const struct probe *probe, const char *name)
 {
-	return g_str_equal(probe->spec.provider->name, "marker") && probe->spec.symbol[0] != '\0' &&
+	return probe->spec.kind == PROBE_MARKER && probe->spec.symbol[0] != '\0' &&
 	       fnmatch(probe->spec.symbol, name, 0) == 0;
 }
 

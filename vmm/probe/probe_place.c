@@ -36,7 +36,7 @@ static bool find_address(struct probe *probe, uint64_t *address, GError **error)
 {
 	struct probe_hub *hub = probe->set->hub;
 	const struct probe_spec *spec = &probe->spec;
-	const char *const *entries = spec->provider->entries;
+	const char *const *entries = probe_sources[spec->kind].entries;
 	bool by_number = !entries && spec->symbol[0] == '\0';
 
 	*address = 0;
@@ -214,7 +214,7 @@ static bool place_breakpoint(struct probe *probe, GError **error)
 	if (!probe_hub_load_text(hub, error) || !find_address(probe, &address, error) ||
 	    !probe_text_check(hub->text, hub->guest, probe->spec.name, address, error))
 		return false;
-	if (probe->spec.provider->returns && !place_returns(probe, address, error))
+	if (probe_sources[probe->spec.kind].returns && !place_returns(probe, address, error))
 		return false;
 	probe->breakpoint =
 		(struct guest_breakpoint){.at = {address}, .what = probe->spec.name, .hit = probe_event_hit};
@@ -227,9 +227,9 @@ static bool place_breakpoint(struct probe *probe, GError **error)
 
 bool probe_place(struct probe *probe, GError **error)
 {
-	if (probe->spec.provider->programs)
+	if (probe_sources[probe->spec.kind].programs)
 		return probe_user_place(probe, error);
-	return probe->spec.provider->traces ? place_tracepoint(probe, error) : place_breakpoint(probe, error);
+	return probe_sources[probe->spec.kind].traces ? place_tracepoint(probe, error) : place_breakpoint(probe, error);
 }
 
 void probe_unplace(struct probe *probe)

@@ -19,6 +19,31 @@
 #include "stream/mapper.h"
 #include "stream/namer.h"
 
+/* What makes a probe fire. */
+enum probe_trigger { PROBE_BY_TIMER, PROBE_BY_BREAKPOINT, PROBE_BY_ACCESS, PROBE_BY_RECORDING };
+
+struct probe_source {
+	enum probe_trigger trigger;
+	bool every_vcpu; /* of a timer */
+	unsigned needs;  /* of enum processor_probes: what the guest's processor has to have; 0: nothing */
+	bool traces;     /* PROBE_BY_BREAKPOINT: a static trace point; its arguments depend on the kernel */
+	bool programs;   /* PROBE_BY_BREAKPOINT: of user space, PATH:FUNCTION in `symbol` */
+	bool notes;      /* of `programs`: static probes, PATH:PROVIDER:NAME in `symbol` */
+	bool returns; /* PROBE_BY_BREAKPOINT: it fires where the function returns, with what it returns and the time */
+	bool calls;   /* PROBE_BY_BREAKPOINT: behind the first, its arguments are those of the system call `symbol` */
+	/*
+	 * PROBE_BY_BREAKPOINT: kernel functions at the first instruction of which the probe is, best first, up to NULL;
+	 * NULL: those of the spec.
+	 */
+	const char *const *entries;
+	/* PROBE_BY_ACCESS: whether the exit matches the probe, and the arguments of the event. */
+	bool (*access)(const struct probe_spec *spec, const struct guest_access *access, uint64_t *arguments);
+	/* PROBE_BY_BREAKPOINT: whether the breakpoint matches, and the arguments of the event. The vCPU's thread. */
+	bool (*hit)(const struct probe_spec *spec, struct guest *guest, const struct guest_regs *regs,
+	            const struct guest_gprs *gprs, uint64_t *arguments);
+};
+extern const struct probe_source probe_sources[PROBE_KINDS];
+
 /* [M] main thread only, [I] immutable while the probe is in its set, [a] atomic. */
 struct probe {
 	struct guest_breakpoint breakpoint; /* [I] first: the argument of `hit`; PROBE_BY_BREAKPOINT */

@@ -19,23 +19,13 @@ static bool needs(const struct probe *probe, const char *what, const char *argum
 	return false;
 }
 
-/* BINARY of BINARY:FUNCTION, or of BINARY:PROVIDER:NAME. New string. */
-static char *path_of(const struct probe_spec *spec)
-{
-	const char *end = strrchr(spec->symbol, ':');
-
-	if (spec->provider->notes)
-		end = g_strrstr_len(spec->symbol, end - spec->symbol, ":");
-	return g_strndup(spec->symbol, (gsize)(end - spec->symbol));
-}
-
 static void places_of_function(struct user_program *program, const struct probe *probe)
 {
 	const struct probe_program *wanted = probe->options.program;
 
 	program->function = wanted->file_offset;
 	program->places[program->n_places++] = wanted->file_offset + probe->spec.offset;
-	for (size_t i = 0; probe->spec.provider->returns && i < wanted->n_returns; i++)
+	for (size_t i = 0; probe_sources[probe->spec.kind].returns && i < wanted->n_returns; i++)
 		program->places[program->n_places++] = wanted->returns[i];
 }
 
@@ -58,14 +48,14 @@ static void places_of_notes(struct user_program *program, const struct probe *pr
 bool user_program_init(struct user_program *program, const struct probe *probe, GError **error)
 {
 	const struct probe_program *wanted = probe->options.program;
-	const struct probe_provider *provider = probe->spec.provider;
+	const struct probe_source *provider = &probe_sources[probe->spec.kind];
 
 	if (!wanted || (provider->notes && wanted->n_notes == 0))
 		return needs(probe, "the engine does not read the guest's programs",
 		             provider->notes ? "notes" : "file-offset", error);
 	if (provider->returns && wanted->n_returns == 0)
 		return needs(probe, "where the function returns is not known", "returns", error);
-	program->path = path_of(&probe->spec);
+	program->path = g_strndup(probe->spec.symbol, probe->spec.path_bytes);
 	if (provider->notes)
 		places_of_notes(program, probe);
 	else

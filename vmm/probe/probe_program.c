@@ -224,7 +224,7 @@ void probe_program_run(struct firing *firing)
 
 	/* The end of the recording is later than all of it. */
 	if (atomic_load_explicit(&set->exited, memory_order_relaxed) &&
-	    probe->spec.provider->trigger != PROBE_BY_RECORDING)
+	    probe_sources[probe->spec.kind].trigger != PROBE_BY_RECORDING)
 		return;
 	hit.place = (struct program_place){
 		.calls = &calls, .arguments = firing->values, .maps = set->maps, .bare = firing->bare};

@@ -8,8 +8,8 @@
 #include "guest/guest_debug.h"
 #include "guest/page_walk.h"
 #include "guest/processor.h"
+#include "lib/probe_name/probe_spec.h"
 #include "linux/text_sites.h"
-#include "probe/probe_spec.h"
 
 #define FUNCTION_BYTES_MAX (64u << 10) /* Debian's longest have 40 KiB */
 #define PADDING "__pfx_"               /* objtool's names, from Linux 6.2 on */

@@ -23,7 +23,7 @@ static void tick_on_vcpu(void *data)
 static void tick(struct probe *probe)
 {
 	struct guest *guest = probe->set->hub->guest;
-	unsigned n = probe->spec.provider->every_vcpu ? guest->vcpus : 1;
+	unsigned n = probe_sources[probe->spec.kind].every_vcpu ? guest->vcpus : 1;
 
 	for (unsigned i = 0; i < n; i++) {
 		struct tick tick = {probe, i};

@@ -448,7 +448,7 @@ bool probe_user_place(struct probe *probe, GError **error)
 	if (probe->options.breakpoint == GUEST_BREAKPOINT_PATCH)
 		probe->user->patches = g_ptr_array_new_with_free_func(g_free);
 	probe->user->looked = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
-	if (probe->spec.provider->returns)
+	if (probe_sources[probe->spec.kind].returns)
 		probe->returns = probe_returns_new(probe, &(struct function_returns){.n = 0});
 	if (user_program_init(&probe->user->program, probe, error) && look_first(probe, error))
 		return true;

@@ -39,7 +39,7 @@ static void name_add(struct names *names, const char *name, uint32_t type, unsig
 
 static bool is_at_entry(const struct probe_spec *spec)
 {
-	return g_str_equal(spec->provider->name, "function") && spec->symbol[0] != '\0' && spec->offset == 0;
+	return spec->kind == PROBE_FUNCTION && spec->symbol[0] != '\0' && spec->offset == 0;
 }
 
 /*
@@ -78,7 +78,8 @@ char **probe_parameter_types(struct probe_hub *hub, const struct probe_spec *spe
 	bool known = btf && btf_function(btf, spec->symbol, &prototype);
 	char *name;
 
-	for (unsigned i = 0; known && spec->provider->arguments[i] && btf_parameter(btf, prototype, i, &name, &value);
+	for (unsigned i = 0;
+	     known && probe_providers[spec->kind].arguments[i] && btf_parameter(btf, prototype, i, &name, &value);
 	     i++) {
 		known = value.bytes != 0;
 		if (known)
@@ -102,8 +103,8 @@ static void names_fill(struct names *names, const struct probe *probe, const str
 
 		name_add(names, argument->name, argument->value.id, i);
 	}
-	for (unsigned i = 0; !arguments && probe->spec.provider->arguments[i]; i++)
-		name_add(names, probe->spec.provider->arguments[i], 0, i);
+	for (unsigned i = 0; !arguments && probe_providers[probe->spec.kind].arguments[i]; i++)
+		name_add(names, probe_providers[probe->spec.kind].arguments[i], 0, i);
 	add_parameters(names, probe, btf);
 	name_add(names, CURTASK, 0, CURTASK_VALUE);
 	if (btf && btf_structure(btf, "task_struct", &structure))

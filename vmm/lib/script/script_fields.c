@@ -59,13 +59,11 @@ static const struct record {
 /* The first row that fits; a row of several trace points ends with an underscore. NULL: none. */
 static const struct record *record_find(const char *probe, const char *field)
 {
-	static const char prefix[] = "tracepoint:";
-
-	if (!g_str_has_prefix(probe, prefix))
+	if (!g_str_has_prefix(probe, PROBE_NAME_TRACEPOINT))
 		return NULL;
 	for (size_t i = 0; i < G_N_ELEMENTS(records); i++) {
 		const bool all = g_str_has_suffix(records[i].probe, "_");
-		const char *event = probe + strlen(prefix);
+		const char *event = probe + strlen(PROBE_NAME_TRACEPOINT);
 
 		if (strcmp(records[i].field, field) == 0 &&
 		    (all ? g_str_has_prefix(event, records[i].probe) : strcmp(event, records[i].probe) == 0))
@@ -100,7 +98,7 @@ bool clause_is_of(const struct clause *clause, const char *const *written)
 	bool is = false;
 
 	for (guint i = 0; i < clause->probes->len; i++)
-		is |= g_strv_contains(written, g_array_index(clause->probes, struct written, i).name);
+		is |= g_strv_contains(written, g_array_index(clause->probes, struct probe_written, i).name);
 	return is;
 }
 

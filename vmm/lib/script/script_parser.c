@@ -547,90 +547,18 @@ static bool parse_block(struct parser *parser, struct node **first)
 
 /* ---- clauses ---- */
 
-/* bpftrace's names for what engines call otherwise, long and short, and what those have at the end. */
-static const struct {
-	const char *given, *shown, *own, *end;
-} aliases[] = {
-	{"kprobe", "kprobe", "function", ""},
-	{"k", "kprobe", "function", ""},
-	{"kfunc", "kfunc", "function", ""},
-	{"fentry", "fentry", "function", ""},
-	{"kretprobe", "kretprobe", "return", ""},
-	{"kr", "kretprobe", "return", ""},
-	{"uprobe", "uprobe", "user", ""},
-	{"u", "uprobe", "user", ""},
-	{"uretprobe", "uretprobe", "user", ":return"},
-	{"ur", "uretprobe", "user", ":return"},
-	{"U", "usdt", "usdt", ""},
-	{"t", NULL, "tracepoint", ""},
-	{"p", NULL, "profile", ""},
-	{"i", NULL, "interval", ""},
-};
-
-static char *own_name(const char *text, size_t n, char **provider, const char **end)
-{
-	g_autofree char *given = g_strndup(text, n);
-
-	*provider = NULL;
-	*end = "";
-	if (strcmp(given, "BEGIN") == 0 || strcmp(given, "begin") == 0 || strcmp(given, "END") == 0 ||
-	    strcmp(given, "end") == 0) {
-		*provider = g_ascii_strup(given, -1);
-		return g_strdup(g_ascii_toupper(given[0]) == 'B' ? "recording:start" : "recording:end");
-	}
-	for (size_t i = 0; i < G_N_ELEMENTS(aliases); i++) {
-		const size_t length = strlen(aliases[i].given);
-
-		if (strncmp(given, aliases[i].given, length) != 0 || given[length] != ':')
-			continue;
-		*provider = g_strdup(aliases[i].shown);
-		*end = aliases[i].end;
-		return g_strconcat(aliases[i].own, given + length, aliases[i].end, NULL);
-	}
-	if (g_str_has_prefix(given, "syscalls:") || g_str_has_prefix(given, "raw_syscalls:"))
-		return g_strconcat("tracepoint:", given, NULL);
-	return g_steal_pointer(&given);
-}
-
-/* Of PROVIDER:FILE:LINE, the file of which may have slashes; 0: it is none. */
-static size_t source_line_length(const char *text)
-{
-	static const char path[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+/";
-	const char *file = strpbrk(text, ": \t\r\n,{}/");
-	const size_t n = file && *file == ':' ? strspn(file + 1, path) : 0,
-		     digits = n > 0 && file[n + 1] == ':' ? strspn(file + n + 2, "0123456789") : 0;
-
-	return digits > 0 && memchr(file, '.', n + 1) ? (size_t)(file + n + 2 + digits - text) : 0;
-}
-
-/* Up to a blank, a comma, the predicate or the statements. The lexer is at its first character. */
-static size_t probe_length(const char *text)
-{
-	static const char *const of_paths[] = {"uprobe:", "u:", "uretprobe:", "ur:", "user:", "usdt:", "U:"};
-	bool has_path = false;
-
-	for (size_t i = 0; i < G_N_ELEMENTS(of_paths); i++)
-		has_path |= g_str_has_prefix(text, of_paths[i]);
-	const size_t line = has_path ? 0 : source_line_length(text);
-
-	return line > 0 ? line : strcspn(text, has_path ? " \t\r\n,{}" : " \t\r\n,/{}");
-}
-
 /* The lexer is at its first character. */
 static bool parse_probe(struct parser *parser, struct script *script, struct clause *clause)
 {
-	static const char *const elsewhere[] = {
-		"software:", "hardware:", "kretfunc:", "fexit:", "rawtracepoint:", "watchpoint:", "iter:"};
 	struct lexer *lexer = &parser->lexer;
 	const char *text = parser->token.at;
-	const size_t n = probe_length(text);
-	struct written written;
+	const size_t n = probe_written_length(text);
+	const char *elsewhere = probe_written_elsewhere(text);
+	struct probe_written written;
 
-	for (size_t i = 0; i < G_N_ELEMENTS(elsewhere); i++) {
-		if (!g_str_has_prefix(text, elsewhere[i]))
-			continue;
+	if (elsewhere) {
 		script_fail(parser->error, SCRIPT_ERROR_TYPE, parser->token.line, parser->token.column,
-		            "%s is not available; `vprof probe list` shows what can be probed", elsewhere[i]);
+		            "%s is not available; `vprof probe list` shows what can be probed", elsewhere);
 		return false;
 	}
 	if (n == 0 || (parser->token.kind != TOKEN_NAME && text[0] != '*')) {
@@ -641,7 +569,7 @@ static bool parse_probe(struct parser *parser, struct script *script, struct cla
 	lexer->at = text;
 	lexer->line = parser->token.line;
 	lexer->column = parser->token.column;
-	written.name = own_name(text, n, &written.provider, &written.end);
+	probe_written_parse(text, n, &written);
 	g_array_append_val(clause->probes, written);
 	if (!g_ptr_array_find_with_equal_func(script->probes, written.name, g_str_equal, NULL))
 		g_ptr_array_add(script->probes, written.name);
@@ -661,17 +589,14 @@ static bool parse_predicate(struct parser *parser, struct clause *clause)
 
 static void written_clear(gpointer data)
 {
-	struct written *written = data;
-
-	g_free(written->name);
-	g_free(written->provider);
+	probe_written_clear(data);
 }
 
 static bool parse_clause(struct parser *parser, struct script *script)
 {
 	struct clause *clause = g_new0(struct clause, 1);
 
-	clause->probes = g_array_new(FALSE, FALSE, sizeof(struct written));
+	clause->probes = g_array_new(FALSE, FALSE, sizeof(struct probe_written));
 	g_array_set_clear_func(clause->probes, written_clear);
 	g_ptr_array_add(script->clauses, clause);
 	if (!parse_probe(parser, script, clause))

@@ -3,6 +3,7 @@
 #ifndef VPROF_SCRIPT_SCRIPT_PRIV_H
 #define VPROF_SCRIPT_SCRIPT_PRIV_H
 
+#include "lib/probe_name/probe_name.h"
 #include "lib/script/script.h"
 
 enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_STRING, TOKEN_VARIABLE, TOKEN_MAP, TOKEN_SIGN };
@@ -61,14 +62,8 @@ struct node {
 };
 void node_free(struct node *node); /* and those behind it */
 
-struct written {
-	char *name;      /* for the engine */
-	char *provider;  /* as bpftrace has it, where that is another; NULL */
-	const char *end; /* of the name, which bpftrace does not have; static */
-};
-
 struct clause {
-	GArray *probes;         /* of struct written */
+	GArray *probes;         /* of struct probe_written */
 	struct node *predicate; /* NULL: none */
 	struct node *statements;
 };

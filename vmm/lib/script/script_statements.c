@@ -266,14 +266,14 @@ static bool compile_clause(struct compiler *compiler, const struct clause *claus
 static char *shown_name(const struct clause *clause, const struct script_probe *probe)
 {
 	for (guint i = 0; i < clause->probes->len; i++) {
-		const struct written *written = &g_array_index(clause->probes, struct written, i);
+		const struct probe_written *written = &g_array_index(clause->probes, struct probe_written, i);
 		const char *what = strchr(probe->name, ':');
 
-		if (!g_strv_contains(probe->written, written->name) || !written->provider)
+		if (!g_strv_contains(probe->written, written->name) || !written->shown)
 			continue;
 		if (!what || g_str_has_prefix(written->name, "recording:"))
-			return g_strdup(written->provider);
-		return g_strdup_printf("%s%.*s", written->provider, (int)(strlen(what) - strlen(written->end)), what);
+			return g_strdup(written->shown);
+		return g_strdup_printf("%s%.*s", written->shown, (int)(strlen(what) - strlen(written->end)), what);
 	}
 	return g_strdup(probe->name);
 }

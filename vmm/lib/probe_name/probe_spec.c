@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "probe/probe_spec.h"
+#include "lib/probe_name/probe_spec.h"
 
 #include <string.h>
+
+#include "lib/probe_name/probe_name.h"
 
 G_DEFINE_QUARK(vprof_probe_error, probe_error)
 
 bool probe_syntax_error(const struct probe_spec *spec, const char *text, GError **error)
 {
 	g_set_error(error, PROBE_ERROR, PROBE_ERROR_SYNTAX, "\"%s:%s\" is no probe; it is written %s",
-	            spec->provider->name, text, spec->provider->syntax);
+	            probe_providers[spec->kind].name, text, probe_providers[spec->kind].syntax);
 	return false;
 }
 
@@ -37,45 +39,38 @@ bool probe_range(const char *text, uint64_t max, uint64_t *first, uint64_t *last
 	       *first <= *last;
 }
 
-static const struct probe_provider *find_provider(const char *text, size_t length)
+/* The first of this name. */
+static enum probe_kind find_provider(const char *text, size_t length)
 {
-	for (size_t i = 0; probe_providers[i]; i++) {
-		const char *name = probe_providers[i]->name;
+	unsigned i = 0;
 
-		if (strlen(name) == length && memcmp(name, text, length) == 0)
-			return probe_providers[i];
-	}
-	return NULL;
+	while (i < PROBE_KINDS &&
+	       (strlen(probe_providers[i].name) != length || memcmp(probe_providers[i].name, text, length) != 0))
+		i++;
+	return (enum probe_kind)i;
 }
 
 static bool provider_error(const char *text, GError **error)
 {
 	g_autoptr(GString) names = g_string_new(NULL);
 
-	/* Those of one name are one behind the other. */
-	for (size_t i = 0; probe_providers[i]; i++)
-		if (i == 0 || !g_str_equal(probe_providers[i]->name, probe_providers[i - 1]->name))
-			g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", probe_providers[i]->name);
+	for (size_t i = 0; i < PROBE_KINDS; i++)
+		if (i == 0 || !g_str_equal(probe_providers[i].name, probe_providers[i - 1].name))
+			g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", probe_providers[i].name);
 	g_set_error(error, PROBE_ERROR, PROBE_ERROR_SYNTAX,
 	            "\"%s\" is no probe; it is written PROVIDER:WHAT, and the providers are %s", text, names->str);
 	return false;
 }
 
-/* As perf and bpftrace name the trace points of system calls, without that word. */
-static bool is_call(const char *text)
-{
-	return g_str_has_prefix(text, "syscalls:sys_") || g_str_has_prefix(text, "raw_syscalls:sys_");
-}
-
 bool probe_spec_parse(const char *given, struct probe_spec *spec, GError **error)
 {
-	g_autofree char *text = g_strconcat(is_call(given) ? "tracepoint:" : "", given, NULL);
-	size_t length = strcspn(text, ":");
-	struct probe_spec parsed = {.provider = find_provider(text, length)};
+	g_autofree char *text = probe_name_full(given);
+	const size_t length = strcspn(text, ":");
+	struct probe_spec parsed = {.kind = find_provider(text, length)};
 
-	if (!parsed.provider || text[length] == '\0' || strlen(text) >= PROBE_NAME_BYTES)
+	if (parsed.kind == PROBE_KINDS || text[length] == '\0' || strlen(text) >= PROBE_NAME_BYTES)
 		return provider_error(text, error);
-	if (!parsed.provider->parse(&parsed, text + length + 1, error))
+	if (!probe_providers[parsed.kind].parse(&parsed, text + length + 1, error))
 		return false;
 	*spec = parsed;
 	return true;

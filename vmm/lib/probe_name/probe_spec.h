@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What can be probed, and the syntax of a probe: PROVIDER:WHAT, as in bpftrace and btrace. */
-#ifndef VPROF_PROBE_PROBE_SPEC_H
-#define VPROF_PROBE_PROBE_SPEC_H
+/* What can be probed, and what a probe's text means: PROVIDER:WHAT, as in bpftrace and btrace. */
+#ifndef VPROF_PROBE_NAME_PROBE_SPEC_H
+#define VPROF_PROBE_NAME_PROBE_SPEC_H
 
-#include "guest/guest_debug.h"
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define PROBE_ERROR probe_error_quark()
 GQuark probe_error_quark(void);
@@ -21,19 +24,39 @@ enum probe_error {
 #define PROBE_MODULE_SEPARATOR ':' /* in a function's symbol */
 #define PROBE_TIMER_HZ_MAX 1000u
 
-/* What tells a probe that it fires. */
-enum probe_trigger { PROBE_BY_TIMER, PROBE_BY_BREAKPOINT, PROBE_BY_ACCESS, PROBE_BY_RECORDING };
-
-/* The argument "by" of a marker's event. */
-enum probe_marker { PROBE_MARKER_PORT, PROBE_MARKER_BEGIN, PROBE_MARKER_END };
+/* One row of probe_providers each. Rows with the same name follow each other; the first row parses for all of them. */
+enum probe_kind {
+	PROBE_PROFILE,
+	PROBE_INTERVAL,
+	PROBE_EXIT,
+	PROBE_IO,
+	PROBE_MMIO,
+	PROBE_MSR,
+	PROBE_SYSCALL,
+	PROBE_SYSCALL_RETURN,
+	PROBE_FUNCTION,
+	PROBE_FUNCTION_RETURN,
+	PROBE_PROGRAM,
+	PROBE_PROGRAM_RETURN,
+	PROBE_NOTE, /* a static probe of a program */
+	PROBE_TRACEPOINT,
+	PROBE_CALL_TRACE, /* the trace points of system calls, which are probes of system calls */
+	PROBE_CALL_RETURN_TRACE,
+	PROBE_ALL_CALLS_TRACE,
+	PROBE_ALL_CALL_RETURNS_TRACE,
+	PROBE_MARKER,
+	PROBE_RECORDING,
+	PROBE_KINDS,
+};
 
 struct probe_spec {
-	const struct probe_provider *provider;
+	enum probe_kind kind;
 	char name[PROBE_NAME_BYTES];     /* the canonical form: equal probes have equal names */
 	uint64_t period_ns;              /* of a timer */
 	char symbol[PROBE_SYMBOL_BYTES]; /* of a function, MODULE:NAME of one in a module, "" for an address; a trace
-	                                    point; a system call as the kernel's source has it; a pattern for markers of
-	                                    clients, "" for none */
+	                                    point; a system call as the kernel's source has it; BINARY:FUNCTION or
+	                                    BINARY:PROVIDER:NAME; a pattern for markers of clients, "" for none */
+	size_t path_bytes;               /* of BINARY in `symbol` */
 	uint64_t offset;                 /* offset from the symbol, or the address */
 	uint64_t first, last;            /* ports, addresses, MSRs, exit reasons, system calls, markers */
 	bool read, write;                /* of a recording: its start, its end */
@@ -43,30 +66,12 @@ struct probe_provider {
 	const char *name;
 	const char *syntax; /* "io:PORT[-PORT][:in|:out]" */
 	const char *summary;
-	enum probe_trigger trigger;
 	const char *const *arguments; /* names of an event's arguments, up to NULL; at most PROBE_ARGUMENTS_MAX */
-	bool every_vcpu;              /* of a timer */
-	unsigned needs;               /* of enum processor_probes: what the guest's processor has to have; 0: nothing */
-	bool traces;   /* PROBE_BY_BREAKPOINT: a static trace point; its arguments depend on the kernel */
-	bool programs; /* PROBE_BY_BREAKPOINT: of user space, PATH:FUNCTION in `symbol` */
-	bool notes;    /* of `programs`: static probes, PATH:PROVIDER:NAME in `symbol` */
-	bool returns;  /* PROBE_BY_BREAKPOINT: it fires where the function returns, with what it returns and the time */
-	bool calls;    /* PROBE_BY_BREAKPOINT: behind the first, its arguments are those of the system call `symbol` */
-	/*
-	 * PROBE_BY_BREAKPOINT: kernel functions at the first instruction of which the probe is, best first, up to NULL;
-	 * NULL: those of the spec.
-	 */
-	const char *const *entries;
-	/* Parses what follows "NAME:". */
+	/* Parses what follows "NAME:"; spec->kind is set, and may become another one of this name. */
 	bool (*parse)(struct probe_spec *spec, const char *text, GError **error);
-	/* PROBE_BY_ACCESS: whether the exit matches the probe, and the arguments of the event. */
-	bool (*access)(const struct probe_spec *spec, const struct guest_access *access, uint64_t *arguments);
-	/* PROBE_BY_BREAKPOINT: whether the breakpoint matches, and the arguments of the event. The vCPU's thread. */
-	bool (*hit)(const struct probe_spec *spec, struct guest *guest, const struct guest_regs *regs,
-	            const struct guest_gprs *gprs, uint64_t *arguments);
 };
 
-extern const struct probe_provider *const probe_providers[]; /* up to NULL */
+extern const struct probe_provider probe_providers[PROBE_KINDS];
 
 /* Parses a probe; `text` may be anything. Errors: PROBE_ERROR_SYNTAX, PROBE_ERROR_UNKNOWN. */
 bool probe_spec_parse(const char *text, struct probe_spec *spec, GError **error);
