@@ -13,12 +13,16 @@
 #include "lib/process/privilege.h"
 #include "lib/process/program_find.h"
 #include "lib/record/processor.h"
+#include "run/exec_plan.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
 #define KVM_PATH "/dev/kvm"
 #define PARANOID_MAX \
 	1 /* guest samples need exclude_kernel=0, which above 1 requires CAP_PERFMON (perf_event_open(2)) */
+
+/* A self-built vprof or a package, of whatever distribution. */
+#define INSTALL_FIX "install vprof again: its package, or sudo cmake --install build/release"
 
 struct doctor_values {
 	struct attach_engine_options engine;
@@ -226,6 +230,29 @@ static void check_mediated_vpmu(void)
 			NULL);
 }
 
+/* Reports files of vprof that commands start, boot or copy into a guest; true if all are there. vprof-vmm answered the
+ * probe. */
+static bool check_installation(void)
+{
+	static const char *const names[] = {"vprof-attach", "vprof-parse", "demo-guest.elf"};
+	g_autoptr(GError) agent_error = NULL;
+	g_autofree char *agent = exec_agent_find(&agent_error);
+	g_autofree char *text = agent ? g_strdup_printf("%s, for run --exec", agent) : NULL;
+	bool complete = agent != NULL;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+		g_autoptr(GError) error = NULL;
+		g_autofree char *path = program_find(names[i], &error);
+
+		if (!path)
+			finding_print(FINDING_BAD, "program", error->message, INSTALL_FIX);
+		complete = complete && path;
+	}
+	finding_print(agent ? FINDING_GOOD : FINDING_BAD, "agent", agent ? text : agent_error->message,
+	              agent ? NULL : INSTALL_FIX);
+	return complete;
+}
+
 /* What a profile of a guest with this kernel can contain; all of it is optional. */
 static void check_kernel(const json_t *kernel)
 {
@@ -262,6 +289,7 @@ static int diagnose(const json_t *probe)
 	bool capable = kvm && check_capabilities(probe);
 	bool counts = check_backends(probe);
 	bool delivers = check_deliveries(probe);
+	bool installed = check_installation();
 
 	check_quirks(probe);
 	check_exits(probe);
@@ -274,6 +302,10 @@ static int diagnose(const json_t *probe)
 		return STATUS_FAILED;
 	}
 	print_choice(probe);
+	if (!installed) {
+		puts("This host can profile guests; vprof is not completely installed on it.");
+		return STATUS_FAILED;
+	}
 	puts("This host can profile guests.");
 	return STATUS_OK;
 }
@@ -344,7 +376,8 @@ const struct command command_doctor = {
 
 		"With GUEST, a name of `vprof attach --list`, or --pid, shows what can be found out about that\n"
 		"running guest, and by which route.\n"
-		"The exit status is 1 if this host cannot profile guests, or if the guest cannot be profiled.\n"
+		"The exit status is 1 if this host cannot profile guests, if a program of vprof is missing, or if\n"
+		"the guest cannot be profiled.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof doctor\n"

@@ -4,9 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/initramfs/elf_links.h"
 #include "lib/initramfs/initramfs.h"
 #include "lib/initramfs/kernel_modules.h"
 #include "lib/process/program_find.h"
+#include "lib/record/arch.h"
 #include "lib/symbol/image.h"
 
 #define AGENT "vprof-agent"
@@ -247,11 +249,30 @@ static bool modules_add(struct initramfs *initramfs, const struct exec_plan *pla
 	return added;
 }
 
+char *exec_agent_find(GError **error)
+{
+	g_autofree char *path = program_find(AGENT, error);
+	GMappedFile *file = path ? g_mapped_file_new(path, FALSE, error) : NULL;
+	bool ours;
+
+	if (!file)
+		return NULL;
+	ours = elf_is_ours((const guint8 *)g_mapped_file_get_contents(file), g_mapped_file_get_length(file));
+	g_mapped_file_unref(file);
+	if (ours)
+		return g_steal_pointer(&path);
+	g_set_error(
+		error, EXEC_ERROR, EXEC_ERROR_AGENT,
+		"%s cannot run in a guest of this host: it is not an ELF program for %s; build or install all of vprof",
+		path, arch_name(arch_here()));
+	return NULL;
+}
+
 static bool initramfs_fill(struct initramfs *initramfs, const struct exec_plan *plan, const struct exec_guest *guest,
                            GError **error)
 {
 	static const char *const folders[] = {"/dev", "/proc", "/sys", "/run", "/tmp"};
-	g_autofree char *agent = program_find(AGENT, error);
+	g_autofree char *agent = exec_agent_find(error);
 
 	for (size_t i = 0; i < G_N_ELEMENTS(folders); i++)
 		initramfs_add_folder(initramfs, folders[i]);

@@ -16,7 +16,7 @@ enum exec_error {
 	EXEC_ERROR_NOT_FOUND, /* the command */
 	EXEC_ERROR_NOT_EXECUTABLE,
 	EXEC_ERROR_SYSTEM,
-	EXEC_ERROR_AGENT, /* it failed to do what was requested */
+	EXEC_ERROR_AGENT, /* it cannot run here, or failed to do what was requested */
 };
 
 #define EXEC_STATUS_TIME_LIMIT 124 /* as timeout(1) */
@@ -56,6 +56,12 @@ bool exec_options_check(const struct exec_options *options, GError **error);
  */
 struct exec_plan *exec_plan_new(const struct exec_options *options, GError **error);
 void exec_plan_free(struct exec_plan *plan);
+
+/*
+ * The path of the agent that runs the command in the guest, a program for this host's architecture. New string; errors
+ * of program_find and of reading the file, or EXEC_ERROR_AGENT.
+ */
+char *exec_agent_find(GError **error);
 
 /* The guest that the initramfs is for. */
 struct exec_guest {

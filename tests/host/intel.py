@@ -110,7 +110,7 @@ class Intel(harness.ProgramTest):
     def run_job(self):
         """What each section printed."""
         host = bochs.BochsHost(self.folder / "host")
-        host.add_program(harness.VPROF, harness.VMM, BIN / "vprof-attach", BIN / "vprof-parse")
+        host.add_program(harness.VPROF, harness.VMM, BIN / "vprof-attach", BIN / "vprof-parse", BIN / "vprof-agent")
         host.add(BIN / "demo-guest.elf", to="bin")
         shutil.copy(harness.guest("known_exits"), self.folder / "known_exits")
         host.add(self.folder / "known_exits", to="linux")
