@@ -179,6 +179,7 @@ run_package() {
 	say "Building"
 	build release -DBUILD_TESTING=OFF
 	say "Packing"
+	as_user rm -rf build/packages # else those of an earlier version are installed as well
 	(cd build/release && as_user cpack -G "$kind" -B ../packages)
 }
 

@@ -3,10 +3,12 @@ set(overrides_vprof
 "# The guest of `vprof run --demo`, which is no program of Linux. Its symbols are what its profile shows.
 vprof: statically-linked-binary [usr/libexec/vprof/demo-guest.elf]
 vprof: unstripped-binary-or-object [usr/libexec/vprof/demo-guest.elf]
+# It runs in guests, from an initramfs that has no libraries.
+vprof: statically-linked-binary [usr/libexec/vprof/vprof-agent]
 ")
 set(overrides_vprof-agent
-"# It runs in guests of any distribution, also from an initramfs.
-vprof-agent: statically-linked-binary [usr/libexec/vprof/vprof-agent]
+"# It runs in guests of any distribution.
+vprof-agent: statically-linked-binary [usr/bin/vprof-agent]
 ")
 
 function(compress file)

@@ -35,21 +35,20 @@ class Install(Installing):
         return root
 
     def check_agent(self, root, prefix):
-        """The link leads to the agent, also where the root is moved, and the unit starts the agent below the prefix."""
+        """It runs from wherever the root is moved, and the unit starts it below the prefix."""
         unit = (root / "lib/systemd/system/vprof-agent.service").read_text()
         moved = self.folder / "moved"
-        self.assertEqual(re.findall(r"^ExecStart=(\S+)", unit, re.M), [f"{prefix}/libexec/vprof/vprof-agent"])
-        self.assertEqual((root / "bin/vprof-agent").resolve(), (root / "libexec/vprof/vprof-agent").resolve())
+        self.assertEqual(re.findall(r"^ExecStart=(\S+)", unit, re.M), [f"{prefix}/bin/vprof-agent"])
         root.rename(moved)
-        for program in "bin/vprof-agent", "libexec/vprof/vprof-agent":
-            self.assertIn("vprof-agent", self.run_program(moved / program, "--version")[0])
+        self.assertIn("vprof-agent", self.run_program(moved / "bin/vprof-agent", "--version")[0])
         shutil.rmtree(moved)
 
     def check_programs(self, root, prefix):
-        """vprof finds the engine, which has no guest to start; so does the unit."""
+        """vprof finds the engine, which has no guest to start; so does the unit. The agent for --exec is that of vprof, not of the service."""
         unit = (root / "lib/systemd/system/vprof-guest@.service").read_text()
         self.assertEqual(re.findall(r"^ExecStart=(\S+)", unit, re.M), [f"{prefix}/libexec/vprof/vprof-vmm"])
         self.refused(root / "bin/vprof", "run", "--kernel", self.folder / "missing", message="^vprof-vmm: ")
+        self.assertIn(f"{root}/libexec/vprof/vprof-agent, for run --exec", self.run_program(root / "bin/vprof", "doctor", status=None)[0])
 
     def test_agent_below_a_prefix(self):
         prefix = self.folder / "prefix"
@@ -79,12 +78,14 @@ class Packages(Installing):
         harness.need_program("dpkg-shlibdeps", "dpkg-dev")
         host, agent = packages.make(self, "DEB")
         contents = {file.name.split("_")[0]: self.run_program("dpkg-deb", "-c", file)[0] for file in (host, agent)}
-        for package, names in (("vprof", ("bin/vprof", "libexec/vprof/vprof-vmm", "man1/vprof-run.1.gz", "completions/vprof", "_vprof",
+        for package, names in (("vprof", ("bin/vprof", "libexec/vprof/vprof-vmm", "libexec/vprof/vprof-agent", "man1/vprof-run.1.gz", "completions/vprof", "_vprof",
                                           "vprof.fish", "system/vprof-guest@.socket", "system/vprofd.service", "sysusers.d/vprof.conf", "report.schema.json")),
-                               ("vprof-agent", ("bin/vprof-agent", "libexec/vprof/vprof-agent", "man8/vprof-agent.8.gz",
+                               ("vprof-agent", ("bin/vprof-agent", "man8/vprof-agent.8.gz",
                                                 "system/vprof-agent.service", "rules.d/60-vprof-agent.rules"))):
             for name in names:
                 self.assertRegex(contents[package], rf"(?m) \./usr/\S*{re.escape(name)}( |$)")
+        both = [{line.split()[5] for line in listing.splitlines() if not line.endswith("/")} for listing in contents.values()]
+        self.assertEqual(both[0] & both[1], set())
         self.assertRegex(self.run_program("dpkg-deb", "-f", host, "Depends")[0], r"\blibglib2\.0-0\b")
         harness.need_program("lintian", "lintian")
         out, _ = self.run_program("lintian", "--allow-root", "--fail-on", "error", host, agent, timeout=120)
@@ -97,6 +98,7 @@ class Packages(Installing):
         files = self.run_program("rpm", "-qpl", host)[0].splitlines()
         self.assertLessEqual({"/usr/bin/vprof", "/usr/libexec/vprof/vprof-attach", "/usr/share/doc/vprof/LICENSE"}, set(files))
         self.assertFalse({"/usr", "/usr/bin", "/usr/share/man/man1"} & set(files))
+        self.assertFalse(set(self.run_program("rpm", "-qpl", agent)[0].splitlines()) & set(files))
         self.run_program("rpmlint", "-c", harness.SOURCE / "host-cli/package/rpmlint.toml", host, agent, timeout=120)
 
 
