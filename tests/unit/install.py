@@ -99,6 +99,9 @@ class Packages(Installing):
         self.assertLessEqual({"/usr/bin/vprof", "/usr/libexec/vprof/vprof-attach", "/usr/share/doc/vprof/LICENSE"}, set(files))
         self.assertFalse({"/usr", "/usr/bin", "/usr/share/man/man1"} & set(files))
         self.assertFalse(set(self.run_program("rpm", "-qpl", agent)[0].splitlines()) & set(files))
+        for script in (harness.SOURCE / "host-cli/package/rpm").iterdir():
+            package = {"vprof": host, "vprof-agent": agent}[script.stem]
+            self.assertIn(script.read_text(), self.run_program("rpm", "-qp", "--scripts", package)[0])
         self.run_program("rpmlint", "-c", harness.SOURCE / "host-cli/package/rpmlint.toml", host, agent, timeout=120)
 
 
