@@ -7,61 +7,22 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 
+import container
 import debian_root
 import harness
 
 SERVICE, SOCKET = "vprof-guest@guest.service", "vprof-guest@guest.socket"
 DAEMON = "vprofd.service"
 DAEMON_CONF = "[push]\\nurl = http://127.0.0.1:1\\n[sampling]\\ninterval = 5s\\n"  # where no server is
-# What a host's systemd gives its services, and a container only if it is asked.
-HOSTS_OWN = "--capability=all", "--system-call-filter=@debug bpf perf_event_open"
 OPTIONS = "etc/vprof/guest.conf", "VPROF_VMM_OPTIONS=--kernel /srv/vmlinuz --console none\n"
 CONTROL = "/run/vprof/guest.sock"
-BOOT_SECONDS = 60
-COMMAND_SECONDS = 60
 STRANGER = "daemon"
 DYNAMIC_USER_MIN = 61184  # systemd.exec(5), DynamicUser=
 EXPOSURE_MAX = 9.0  # systemd's figure for a service of root's without any restriction is 9.6
 DAEMON_SECONDS = 25
 TRIPLE_FAULT = "92"  # the exit status
-
-
-class Container:
-    """A Debian with systemd as its first process, in namespaces of its own."""
-
-    def __init__(self, test, root):
-        self.manager = test.start("systemd-nspawn", "--quiet", "--directory", root, "--boot", "--register=no", "--keep-unit",
-                                  "--console=pipe", "--link-journal=no", *HOSTS_OWN, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        test.addCleanup(self.end)
-        harness.wait_until(lambda: self.leader() and self.run("systemctl is-system-running")[1] in ("running", "degraded"),
-                           "the container's systemd", BOOT_SECONDS)
-        # As udev makes it.
-        device = os.stat("/dev/kvm").st_rdev
-        subprocess.run(["nsenter", "--target", str(self.leader()), "--mount", "--root", "sh", "-c",
-                        f"umask 117; mknod /dev/kvm c {os.major(device)} {os.minor(device)} && chgrp kvm /dev/kvm"], check=True, cwd="/")
-
-    def leader(self):
-        """systemd's process id outside."""
-        return next((pid for pid in harness.children_of(self.manager.pid) if re.match(r"(/usr)?/lib/systemd/systemd\b", harness.command_line(pid))), None)
-
-    def run(self, command):
-        """(exit status, output)"""
-        result = subprocess.run(["nsenter", "--target", str(self.leader()), "--all", "--root", "--wd", "env", "-i",
-                                 "PATH=/usr/sbin:/usr/bin", "LC_ALL=C", "SYSTEMD_COLORS=0", "SYSTEMD_PAGER=", "sh", "-c",
-                                 command], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                text=True, check=False, timeout=COMMAND_SECONDS * harness.SLOWNESS)
-        return result.returncode, result.stdout.strip()
-
-    def end(self):
-        if self.manager.poll() is None:
-            leader = self.leader()
-            self.manager.send_signal(signal.SIGKILL)
-            if leader:
-                os.kill(leader, signal.SIGKILL)
-        self.manager.communicate()
 
 
 class VmmService(harness.ProgramTest):
@@ -71,20 +32,10 @@ class VmmService(harness.ProgramTest):
         harness.need(os.geteuid() == 0, "a container with systemd needs root")
         harness.need_program("systemd-nspawn", "systemd-container")
         self.root = self.folder / "changed" / "root"
-        self.mount()
+        container.mount(self, self.root, debian_root.tree())
         self.install()
-        self.container = Container(self, self.root)
-
-    def mount(self):
-        """A Debian of which what is changed stays in memory."""
-        changed, upper, work = self.root.parent, self.root.parent / "upper", self.root.parent / "work"
-        changed.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "none", changed], check=True)
-        self.addCleanup(subprocess.run, ["umount", "--recursive", changed], check=True)
-        for folder in self.root, upper, work:
-            folder.mkdir()
-        subprocess.run(["mount", "-t", "overlay", "-o", f"lowerdir={debian_root.tree()},upperdir={upper},workdir={work}", "none", self.root],
-                       check=True)
+        self.container = container.Container(self, self.root)
+        self.container.add_kvm()
 
     def install(self):
         """The programs, their units, and the libraries that they need."""
