@@ -19,3 +19,16 @@ def make(test, kind, build=BUILD):
     made = sorted(folder.glob(f"*.{kind.lower()}"), key=lambda file: "agent" in file.name)
     test.assertEqual(len(made), 2, made)
     return made
+
+
+def changed(test, deb, version, change=lambda tree: None):
+    """The same Debian package as another version; `change` is called with its files, and control information in DEBIAN."""
+    tree = test.folder / f"{deb.stem}-{version}"
+    test.run_program("dpkg-deb", "--raw-extract", deb, tree)
+    control = tree / "DEBIAN" / "control"
+    control.write_text(re.sub(r"(?m)^Version: .*", f"Version: {version}", control.read_text()))
+    (tree / "DEBIAN" / "md5sums").unlink()
+    change(tree)
+    made = test.folder / f"{tree.name}.deb"
+    test.run_program("dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", tree, made)
+    return made
