@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/counters.h"
+#include "engine/engine_find.h"
 #include "engine/engine_process.h"
 #include "reading/kvm_exits.h"
 #include "reading/vcpu_clocks.h"
@@ -186,14 +187,6 @@ void stat_print(const struct stat_output *output, const json_t *from, const json
 
 /* ---- of a guest that is attached for a while ---- */
 
-static bool execute(struct engine_process *engine, const char *method, GError **error)
-{
-	json_t *answer = engine_process_execute(engine, method, NULL, error);
-
-	json_decref(answer);
-	return answer != NULL;
-}
-
 /* A count that is under way. */
 struct count {
 	struct run_loop loop;
@@ -232,19 +225,18 @@ static void on_interval(void *data)
 static json_t *clocks_follow(struct count *count, GError **error)
 {
 	struct run_loop *loop = &count->loop;
-	json_t *guest = engine_process_execute(loop->engine, "query-guest", NULL, error), *answers = NULL;
+	json_t *guest = engine_ask(engine_process_client(loop->engine), "query-guest", NULL, error), *answers = NULL;
 
 	count->vcpus = (unsigned)member_number(guest, "vcpus", 0);
-	if (guest && execute(loop->engine, "vcpu-time-reset", error) && execute(loop->engine, "guest-start", error)) {
+	if (guest && engine_tell(engine_process_client(loop->engine), "vcpu-time-reset", NULL, error)) {
 		g_autofree char *name = text_printable(member_text(guest, "name"));
 
 		say("counting %s; Ctrl-C ends the count and prints it", name);
-		loop->terminal = terminal_new(false);
-		run_loop_run(loop);
-		terminal_free(g_steal_pointer(&loop->terminal));
-		if (loop->engine_gone)
+		const bool followed = run_loop_run(loop, false, error);
+
+		if (followed && loop->engine_gone)
 			say("the engine is gone, and its clocks with it; %s keeps running", name);
-		else
+		else if (followed)
 			answers = count_query(count, error);
 	}
 	json_decref(guest);
@@ -284,11 +276,7 @@ int attach_stat(const struct attach_engine_options *options, const char *domain,
 		loop->interval_s = output->interval_s;
 	}
 	loop->engine = attach_engine_start(options, domain, duration_s, &status, &error);
-	if (loop->engine)
-		status = clocks_print(&count);
-	else if (!g_error_matches(error, ENGINE_PROCESS_ERROR,
-	                          ENGINE_PROCESS_ERROR_REFUSED)) /* otherwise it has printed the reason */
-		status = failure(error);
+	status = loop->engine ? clocks_print(&count) : engine_process_failure(status, error);
 	engine_process_free(loop->engine);
 	json_decref(loop->end);
 	json_decref(count.last);

@@ -7,10 +7,8 @@
 #include "attach/attach.h"
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
+#include "engine/engine_find.h"
 #include "engine/guest_list.h"
-#include "lib/symbol/host_symbols.h"
-#include "lib/symbol/image.h"
-#include "lib/symbol/symtab.h"
 #include "reading/symbol_options.h"
 #include "record/recorder.h"
 #include "record/recorder_options.h"
@@ -50,31 +48,14 @@ static const struct option_row options[] = {
 	{NULL},
 };
 
-struct kernel {
-	struct image *image;   /* NULL: unknown */
-	struct symtab *symtab; /* NULL: without symbols */
-};
-
-static void kernel_clear(void *data)
-{
-	struct kernel *kernel = data;
-
-	symtab_free(kernel->symtab);
-	image_free(kernel->image);
-}
-
 /* All state of one recording of an attached guest. */
 struct attachment {
 	const struct attach_values *given;
 	struct engine_process *engine;
 	json_t *guest; /* as query-guest */
 	struct recorder *recorder;
-	struct kernel kernel;      /* that it runs */
-	GArray *kernels;           /* struct kernel: those that it ran before */
-	struct host_symbols *host; /* NULL: without the host's side */
-	json_t *statistics;        /* as query-stats; NULL if the engine ended before it could answer */
-	char *pause;               /* how the guest stands still, as was said; NULL: it runs */
-	uint64_t paused_ns;        /* since when */
+	char *pause;        /* how the guest stands still, as was said; NULL: it runs */
+	uint64_t paused_ns; /* since when */
 	struct run_loop loop;
 	const char *output;
 };
@@ -84,59 +65,80 @@ static void attachment_clear(struct attachment *attachment)
 	agent_service_free(attachment->loop.agent);
 	recorder_free(attachment->recorder);
 	engine_process_free(attachment->engine);
-	host_symbols_free(attachment->host);
-	kernel_clear(&attachment->kernel);
-	g_array_unref(attachment->kernels);
 	json_decref(attachment->guest);
-	json_decref(attachment->statistics);
 	json_decref(attachment->loop.end);
 	g_free(attachment->pause);
-	g_clear_error(&attachment->loop.output_error);
 	if (attachment->loop.signalfd > 0)
 		close(attachment->loop.signalfd);
 }
 
 /* ---- before ---- */
 
-/* A guest without symbols can still be profiled by mode, vCPU and address. */
-static struct kernel load_kernel(const struct attachment *attachment)
+static void say_attached(const struct attachment *attachment)
 {
-	g_autoptr(GError) why = NULL;
-	struct kernel kernel = {.image = attach_engine_image(engine_process_client(attachment->engine), &why)};
+	const json_t *session = recorder_session(attachment->recorder);
+	g_autofree char *name = text_printable(member_text(attachment->guest, "name"));
+	g_autofree char *release = text_printable(member_text(attachment->guest, "release"));
+	const uint64_t period = member_number(session, "period", 0);
+	g_autofree char *rate =
+		period != 0 ? g_strdup_printf("every %" G_GUINT64_FORMAT, period)
+			    : g_strdup_printf("at %" G_GUINT64_FORMAT " Hz", member_number(session, "frequency-hz", 0));
 
-	if (kernel.image) {
-		kernel.symtab = symtab_load(kernel.image, &why);
-		image_give_symbols(kernel.image, -1);
-	}
-	if (!kernel.symtab)
-		warn("addresses will have no names: %s", why->message);
-	return kernel;
+	say("%s (%s%s%" G_GUINT64_FORMAT " vCPUs): route %s, %s %s; Ctrl-C detaches", name, release,
+	    release[0] != '\0' ? ", " : "", member_number(attachment->guest, "vcpus", 0),
+	    member_text(session, "delivery"),
+	    member_text(json_array_get(json_object_get(session, "events"), 0), "name"), rate);
+	recorder_say_session(attachment->recorder, attachment->given->engine.verbose);
 }
+
+static bool prepare(struct attachment *attachment, json_t *session, GError **error)
+{
+	const struct attach_values *given = attachment->given;
+	struct client *client = engine_process_client(attachment->engine);
+
+	attachment->guest = engine_ask(client, "query-guest", NULL, error);
+	if (!attachment->guest)
+		return false;
+	const struct recorder_config config = {
+		.client = client,
+		.guest = attachment->guest,
+		.session = session,
+		.symbols = &given->symbols,
+		.tables = true,
+	};
+
+	attachment->recorder = recorder_new(&config, error);
+	if (!attachment->recorder)
+		return false;
+	if (given->agent)
+		attachment->loop.agent =
+			agent_service_new(given->agent, attachment->guest, attachment->recorder, error);
+	if (given->agent && !attachment->loop.agent)
+		return false;
+	say_attached(attachment);
+	return recorder_open(attachment->recorder, attachment->output, error);
+}
+
+/* ---- meanwhile and after ---- */
 
 /* The guest was reset, or its kernel has only now started. */
 static void on_kernel(void *data)
 {
 	struct attachment *attachment = data;
-	struct kernel kernel = load_kernel(attachment);
-	json_t *guest = engine_process_execute(attachment->engine, "query-guest", NULL, NULL);
+	const char *booted = recorder_reboot(attachment->recorder);
+	json_t *guest = engine_ask(engine_process_client(attachment->engine), "query-guest", NULL, NULL);
 
 	if (guest) {
 		json_decref(attachment->guest);
 		attachment->guest = guest;
 	}
-	if (!kernel.image || attachment->loop.output_error) {
-		kernel_clear(&kernel);
+	if (!booted)
 		return;
-	}
 	g_autofree char *name = text_printable(member_text(attachment->guest, "name"));
-	g_autofree char *release = text_printable(image_release(kernel.image));
+	g_autofree char *release = text_printable(booted);
 
 	say("%s has booted%s%s; symbols are taken from it from now on", name, release[0] != '\0' ? " " : " again",
 	    release);
-	recorder_kernel(attachment->recorder, attachment->kernel.symtab, kernel.image, kernel.symtab,
-	                &attachment->loop.output_error);
-	g_array_append_val(attachment->kernels, attachment->kernel);
-	attachment->kernel = kernel;
 }
 
 static void on_pause(const json_t *pause, void *data)
@@ -160,99 +162,14 @@ static void on_pause(const json_t *pause, void *data)
 	attachment->pause = g_steal_pointer(&how);
 }
 
-/* The engine may have told it before it had us as a client. */
-static void ask_pause(struct attachment *attachment)
-{
-	json_t *status = engine_process_execute(attachment->engine, "query-status", NULL, NULL);
-
-	if (json_object_get(status, "pause")) {
-		json_t *pause = json_pack("{s:O, s:I}", "pause", json_object_get(status, "pause"), "time-ns",
-		                          (json_int_t)g_get_monotonic_time() * 1000);
-
-		on_pause(pause, attachment);
-		json_decref(pause);
-	}
-	json_decref(status);
-}
-
-static void say_attached(const struct attachment *attachment)
-{
-	const json_t *session = recorder_session(attachment->recorder);
-	g_autofree char *name = text_printable(member_text(attachment->guest, "name"));
-	g_autofree char *release = text_printable(member_text(attachment->guest, "release"));
-	const uint64_t period = member_number(session, "period", 0);
-	g_autofree char *rate =
-		period != 0 ? g_strdup_printf("every %" G_GUINT64_FORMAT, period)
-			    : g_strdup_printf("at %" G_GUINT64_FORMAT " Hz", member_number(session, "frequency-hz", 0));
-
-	say("%s (%s%s%" G_GUINT64_FORMAT " vCPUs): route %s, %s %s; Ctrl-C detaches", name, release,
-	    release[0] != '\0' ? ", " : "", member_number(attachment->guest, "vcpus", 0),
-	    member_text(session, "delivery"),
-	    member_text(json_array_get(json_object_get(session, "events"), 0), "name"), rate);
-	recorder_say_session(attachment->recorder, attachment->given->engine.verbose);
-}
-
-/* Must run while QEMU lives. */
-static void host_load(struct attachment *attachment)
-{
-	uint64_t process = member_number(recorder_session(attachment->recorder), "host", 0);
-
-	if (process == 0)
-		return;
-	attachment->host = host_symbols_new("/proc", (pid_t)process, attachment->given->symbols.debuginfod);
-	const char *whys[] = {host_symbols_kernel_why(attachment->host), host_symbols_process_why(attachment->host)};
-
-	for (size_t i = 0; i < G_N_ELEMENTS(whys); i++)
-		if (whys[i])
-			warn("%s will have no names: %s", i == 0 ? "the host's kernel functions" : "QEMU's functions",
-			     whys[i]);
-}
-
-static bool prepare(struct attachment *attachment, json_t *session, GError **error)
-{
-	attachment->guest = engine_process_execute(attachment->engine, "query-guest", NULL, error);
-	if (attachment->guest)
-		attachment->recorder = recorder_new(attachment->engine, json_incref(session), error);
-	if (!attachment->recorder)
-		return false;
-	if (attachment->given->agent) {
-		attachment->loop.agent =
-			agent_service_new(attachment->given->agent, attachment->guest, attachment->recorder, error);
-		if (!attachment->loop.agent)
-			return false;
-	}
-	attachment->kernel = load_kernel(attachment);
-	host_load(attachment);
-	const struct user_symbol_sources sources =
-		symbol_options_sources(&attachment->given->symbols, NULL, arch_here(), false);
-
-	recorder_use_tables(attachment->recorder, &sources, NULL);
-	say_attached(attachment);
-	return recorder_open_file(attachment->recorder, attachment->output, attachment->kernel.image,
-	                          attachment->kernel.symtab, attachment->given->engine.kernel, error);
-}
-
-/* ---- meanwhile and after ---- */
-
 static bool follow(struct attachment *attachment, GError **error)
 {
-	json_t *started = engine_process_execute(attachment->engine, "guest-start", NULL, error);
-
-	if (!started)
-		return false;
-	json_decref(started);
-	ask_pause(attachment);
 	attachment->loop.engine = attachment->engine;
 	attachment->loop.recorder = attachment->recorder;
 	attachment->loop.on_kernel = on_kernel;
 	attachment->loop.on_pause = on_pause;
 	attachment->loop.data = attachment;
-	attachment->loop.terminal = terminal_new(false);
-	run_loop_run(&attachment->loop);
-	if (attachment->loop.agent && !attachment->loop.left_at_once)
-		agent_service_finish(attachment->loop.agent, attachment->loop.signalfd);
-	terminal_free(g_steal_pointer(&attachment->loop.terminal));
-	return true;
+	return run_loop_run(&attachment->loop, false, error);
 }
 
 static void say_end(const struct attachment *attachment)
@@ -270,71 +187,20 @@ static void say_end(const struct attachment *attachment)
 	}
 }
 
-static void close_session(struct attachment *attachment)
+static int conclude(struct attachment *attachment)
 {
-	json_t *stopped;
-
-	if (attachment->loop.engine_gone)
-		return;
-	recorder_time_end(attachment->recorder);
-	stopped = engine_process_execute(attachment->engine, "session-stop", NULL, NULL);
-	attachment->statistics = json_incref(json_object_get(stopped, "statistics"));
-	json_decref(stopped);
-	recorder_ask_symbols(attachment->recorder);
-	engine_process_quit(attachment->engine);
-}
-
-static bool take_output_error(struct attachment *attachment, GError **error)
-{
-	if (!attachment->loop.output_error)
-		return true;
-	g_propagate_error(error, g_steal_pointer(&attachment->loop.output_error));
-	return false;
-}
-
-static bool finish_file(struct attachment *attachment, const char *const *command_line, GError **error)
-{
-	const struct user_symbol_sources sources =
-		symbol_options_sources(&attachment->given->symbols, NULL, arch_here(), false);
-	struct user_symbols *user_symbols = user_symbols_new(&sources);
-	const struct recorder_summary summary = {
-		.guest = attachment->guest,
-		.end = attachment->loop.end,
-		.statistics = attachment->statistics,
-		.user_symbols = user_symbols,
-		.host_symbols = attachment->host,
-	};
-	bool finished = take_output_error(attachment, error) && recorder_drain(attachment->recorder, error) &&
-	                recorder_finish(attachment->recorder, &summary, attachment->kernel.image,
-	                                attachment->kernel.symtab, command_line, error);
-
-	recorder_say_warnings(user_symbols_warnings(user_symbols));
-	user_symbols_free(user_symbols);
-	return finished;
-}
-
-static int conclude(struct attachment *attachment, const char *const *command_line)
-{
-	g_autoptr(GError) error = NULL;
-
-	close_session(attachment);
-	if (attachment->loop.stop_asked)
-		run_loop_signals_release();
+	run_loop_close(&attachment->loop);
 	say_end(attachment);
 	if (attachment->loop.agent)
 		agent_service_say_end(attachment->loop.agent);
-	if (!finish_file(attachment, command_line, &error)) {
-		failure(error);
-		say("what was recorded until then is in %s", attachment->output);
-		return STATUS_FAILED;
-	}
-	recorder_say_written(attachment->recorder, attachment->output);
-	if (!attachment->given->recording.no_report && !recording_print_top(attachment->output, NULL, stdout, &error))
-		return failure(error);
-	return attachment->loop.engine_gone ? STATUS_FAILED : STATUS_OK;
+	const struct recorder_end end = {.guest = attachment->guest, .end = attachment->loop.end};
+	const int status =
+		recorder_conclude(attachment->recorder, &end, attachment->given->recording.no_report ? NULL : stdout);
+
+	return attachment->loop.engine_gone ? STATUS_FAILED : status;
 }
 
-static int record(struct attachment *attachment, const char *domain, json_t *session, const char *const *command_line)
+static int record(struct attachment *attachment, const char *domain, json_t *session)
 {
 	g_autoptr(GError) error = NULL;
 	int status = STATUS_FAILED;
@@ -344,9 +210,8 @@ static int record(struct attachment *attachment, const char *domain, json_t *ses
 		return failure(error);
 	attachment->engine =
 		attach_engine_start(&attachment->given->engine, domain, attachment->given->duration_s, &status, &error);
-	if (!attachment->engine) /* if it refused, it has printed the reason */
-		return g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED) ? status
-		                                                                                  : failure(error);
+	if (!attachment->engine)
+		return engine_process_failure(status, error);
 	if (!prepare(attachment, session, &error) || !follow(attachment, &error))
 		return failure(error);
 	if (attachment->loop.left_at_once) {
@@ -354,7 +219,7 @@ static int record(struct attachment *attachment, const char *domain, json_t *ses
 		engine_process_abandon(g_steal_pointer(&attachment->engine));
 		return STATUS_FAILED;
 	}
-	return conclude(attachment, command_line);
+	return conclude(attachment);
 }
 
 /* ---- the command ---- */
@@ -372,7 +237,6 @@ static json_t *session_arguments(const struct attach_values *given, GError **err
 
 static int attach_record(const struct attach_values *given, const char *domain, const char *output)
 {
-	g_auto(GStrv) command_line = recorder_command_line();
 	g_autoptr(GError) error = NULL;
 	struct attachment attachment = {.given = given, .output = output};
 	json_t *session = attach_engine_check(&given->engine, domain, &error) &&
@@ -384,9 +248,7 @@ static int attach_record(const struct attach_values *given, const char *domain, 
 
 	if (!session)
 		return usage_error(command_attach.name, "%s", error->message);
-	attachment.kernels = g_array_new(FALSE, FALSE, sizeof(struct kernel));
-	g_array_set_clear_func(attachment.kernels, kernel_clear);
-	status = record(&attachment, domain, session, (const char *const *)command_line);
+	status = record(&attachment, domain, session);
 	json_decref(session);
 	attachment_clear(&attachment);
 	return status;

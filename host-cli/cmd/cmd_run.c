@@ -6,10 +6,7 @@
 #include <vprof/control.h>
 
 #include "cmd/command.h"
-#include "engine/attach_engine.h"
 #include "lib/profile/shift.h"
-#include "lib/symbol/image.h"
-#include "lib/symbol/symtab.h"
 #include "reading/symbol_options.h"
 #include "record/recorder.h"
 #include "record/recorder_options.h"
@@ -52,9 +49,7 @@ struct run {
 	const struct run_values *given;
 	struct guest_run base;
 	struct recorder *recorder;
-	struct image *image;
-	struct symtab *symtab;           /* NULL when the image has no symbols */
-	json_t *statistics;              /* as query-stats; NULL if the engine ended before it could answer */
+	char *initrd;                    /* as guest_run_initramfs */
 	struct agent_mappings *mappings; /* NULL without a command */
 	struct agent_reads reads;
 	const char *output;
@@ -65,26 +60,7 @@ static void run_clear(struct run *run)
 	agent_mappings_free(run->mappings);
 	recorder_free(run->recorder);
 	guest_run_clear(&run->base);
-	symtab_free(run->symtab);
-	image_free(run->image);
-	json_decref(run->statistics);
-}
-
-/* A guest without symbols can still be profiled by mode, vCPU and address. */
-static bool run_load_symbols(struct run *run, GError **error)
-{
-	g_autoptr(GError) why = NULL;
-
-	/* The engine has unpacked it, if it is packed. */
-	run->image = attach_engine_image(engine_process_client(run->base.engine), NULL);
-	if (!run->image)
-		run->image = image_open(run->given->guest.kernel, error);
-	if (!run->image)
-		return false;
-	run->symtab = symtab_load(run->image, &why);
-	if (!run->symtab)
-		warn("%s; addresses will have no names", why->message);
-	return true;
+	g_free(run->initrd);
 }
 
 static bool on_command_begins(void *data, GError **error)
@@ -130,125 +106,57 @@ static bool run_prepare_exec(struct run *run, GError **error)
 	return run->base.plan->from_boot || recorder_pause(run->recorder, error);
 }
 
-static void run_use_tables(struct run *run)
-{
-	g_autofree char *initrd = guest_run_initramfs(&run->base);
-	const struct user_symbol_sources sources =
-		symbol_options_sources(&run->given->symbols, initrd, arch_here(), false);
-
-	recorder_use_tables(run->recorder, &sources, run->base.plan ? run->base.plan->programs : NULL);
-}
-
 /* Everything that can fail does so before the guest runs its first instruction. */
 static bool run_prepare(struct run *run, json_t *session, GError **error)
 {
-	run->recorder = recorder_new(run->base.engine, session, error);
-	if (!run->recorder || !run_load_symbols(run, error))
+	run->initrd = guest_run_initramfs(&run->base);
+	const struct recorder_config config = {
+		.client = engine_process_client(run->base.engine),
+		.guest = run->base.guest,
+		.session = session,
+		.symbols = &run->given->symbols,
+		.initrd = run->initrd,
+		.tables = true,
+		.programs = run->base.plan ? run->base.plan->programs : NULL,
+	};
+
+	run->recorder = recorder_new(&config, error);
+	if (!run->recorder)
 		return false;
 	recorder_say_session(run->recorder, run->given->guest.verbose);
-	run_use_tables(run);
-	return recorder_open_file(run->recorder, run->output, run->image, run->symtab,
-	                          member_text(run->base.guest, "kernel"), error) &&
-	       run_prepare_exec(run, error);
-}
-
-/* Gets the last answers of an engine that still runs, then ends it. */
-static void run_close_session(struct run *run)
-{
-	json_t *stopped;
-
-	if (run->base.loop.engine_gone)
-		return;
-	recorder_time_end(run->recorder);
-	stopped = engine_process_execute(run->base.engine, "session-stop", NULL, NULL);
-	run->statistics = json_incref(stopped ? json_object_get(stopped, "statistics")
-	                                      : (json_t *)recorder_statistics(run->recorder));
-	json_decref(stopped);
-	recorder_ask_symbols(run->recorder);
-	engine_process_quit(run->base.engine);
-}
-
-static bool run_take_output_error(struct run *run, GError **error)
-{
-	if (!run->base.loop.output_error)
-		return true;
-	g_propagate_error(error, g_steal_pointer(&run->base.loop.output_error));
-	return false;
-}
-
-static bool run_finish_file(struct run *run, const char *const *command_line, GError **error)
-{
-	g_autofree char *initrd = guest_run_initramfs(&run->base);
-	const struct user_symbol_sources sources =
-		symbol_options_sources(&run->given->symbols, initrd, arch_here(), false);
-	struct user_symbols *user_symbols = user_symbols_new(&sources);
-	json_t *exec = run->base.exec ? exec_json(run->base.exec) : NULL;
-	const struct recorder_summary summary = {
-		.guest = run->base.guest,
-		.end = run->base.loop.end,
-		.statistics = run->statistics,
-		.exec = exec,
-		.user_symbols = user_symbols,
-	};
-	bool finished = run_take_output_error(run, error) && recorder_drain(run->recorder, error) &&
-	                recorder_finish(run->recorder, &summary, run->image, run->symtab, command_line, error);
-
-	recorder_say_warnings(user_symbols_warnings(user_symbols));
-	user_symbols_free(user_symbols);
-	json_decref(exec);
-	return finished;
-}
-
-/* Warns of what an exact count does not contain. */
-static void say_unstepped(const json_t *statistics)
-{
-	uint64_t times = member_number(json_object_get(statistics, "total"), "unstepped", 0);
-
-	if (times != 0)
-		warn("this host cannot step user space: %" G_GUINT64_FORMAT
-		     " times the guest ran there uncounted; the counts are its kernel's",
-		     times);
+	return recorder_open(run->recorder, run->output, error) && run_prepare_exec(run, error);
 }
 
 /* After the guest: the file, the messages, the top of the profile. */
-static int run_conclude(struct run *run, const char *const *command_line)
+static int run_conclude(struct run *run)
 {
-	g_autoptr(GError) error = NULL;
-
-	run_close_session(run);
-	if (run->base.loop.stop_asked)
-		run_loop_signals_release();
-	guest_run_say_end(&run->base, "what was recorded until then is kept");
-	if (!run_finish_file(run, command_line, &error)) {
-		failure(error);
-		say("what was recorded until then is in %s", run->output);
-		return STATUS_FAILED;
-	}
-	recorder_say_written(run->recorder, run->output);
-	say_unstepped(run->statistics);
 	/* With a command, standard output belongs to the command. */
-	if (!run->given->recording.no_report &&
-	    !recording_print_top(run->output, NULL, run->base.exec ? stderr : stdout, &error))
-		return failure(error);
-	return guest_run_status(&run->base);
+	FILE *const report = run->base.exec ? stderr : stdout;
+
+	run_loop_close(&run->base.loop);
+	guest_run_say_end(&run->base, "what was recorded until then is kept");
+	json_t *exec = run->base.exec ? exec_json(run->base.exec) : NULL;
+	const struct recorder_end end = {.guest = run->base.guest, .end = run->base.loop.end, .exec = exec};
+	const int status = recorder_conclude(run->recorder, &end, run->given->recording.no_report ? NULL : report);
+
+	json_decref(exec);
+	return status == STATUS_OK ? guest_run_status(&run->base) : status;
 }
 
-static int run_all(struct run *run, json_t *session, const char *const *command_line)
+static int run_all(struct run *run, json_t *session)
 {
 	g_autoptr(GError) error = NULL;
 	int status = guest_run_open(&run->base);
 
-	if (status != STATUS_OK) {
-		json_decref(session);
+	if (status != STATUS_OK)
 		return status;
-	}
 	if (!run_prepare(run, session, &error) || !guest_run_go(&run->base, run->recorder, &error))
 		return failure(error);
 	if (run->base.loop.left_at_once) {
 		say("left at once; %s holds what was recorded until now", run->output);
 		return guest_run_abandon(&run->base);
 	}
-	return run_conclude(run, command_line);
+	return run_conclude(run);
 }
 
 /* The arguments of session-start, or NULL if the command line is invalid. */
@@ -275,13 +183,12 @@ static json_t *options_check(struct run_values *given, GError **error)
 
 static int run_once(struct run_values *given, const char *output, json_t *session)
 {
-	g_auto(GStrv) command_line = recorder_command_line();
 	struct run run = {
 		.given = given,
 		.base = {.options = &given->guest, .modules = given->symbols.modules},
 		.output = output,
 	};
-	int status = run_all(&run, session, (const char *const *)command_line);
+	int status = run_all(&run, session);
 
 	run_clear(&run);
 	return status;
@@ -314,17 +221,14 @@ static int run_each(struct run_values *given, const char *folder, uint64_t repea
 	g_autoptr(GError) error = NULL;
 	int status = STATUS_OK;
 
-	if (!folder_prepare(folder, &error)) {
-		json_decref(session);
+	if (!folder_prepare(folder, &error))
 		return failure(error);
-	}
 	for (uint64_t i = 1; i <= repeats && status == STATUS_OK; i++) {
 		g_autofree char *name = g_strdup_printf("%03" G_GUINT64_FORMAT ".data", i);
 		g_autofree char *output = g_build_filename(folder, name, NULL);
 
-		status = run_once(given, output, json_deep_copy(session));
+		status = run_once(given, output, session);
 	}
-	json_decref(session);
 	return status;
 }
 
@@ -362,10 +266,12 @@ static int run_run(void *values, unsigned n, char **arguments)
 	(void)arguments;
 	if (!session)
 		return usage_error(command_run.name, "%s", error->message);
-	if (given->boot_each)
-		return run_each(given, given->recording.output ? given->recording.output : "vprof.repeats", repeats,
-		                session);
-	return run_once(given, given->recording.output ? given->recording.output : INPUT_DEFAULT_PATH, session);
+	const char *output = given->recording.output;
+	const int status = given->boot_each ? run_each(given, output ? output : "vprof.repeats", repeats, session)
+	                                    : run_once(given, output ? output : INPUT_DEFAULT_PATH, session);
+
+	json_decref(session);
+	return status;
 }
 
 const struct command command_run = {

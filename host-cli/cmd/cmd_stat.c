@@ -7,6 +7,7 @@
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "engine/counters.h"
+#include "engine/engine_find.h"
 #include "reading/vcpu_clocks.h"
 #include "run/guest_run.h"
 #include "ui/message.h"
@@ -81,13 +82,11 @@ static bool events_open(struct stat *stat, GError **error)
 static bool on_command_begins(void *data, GError **error)
 {
 	const struct stat *stat = data;
-	json_t *answer;
 
 	if (!has_window(stat))
 		return true;
-	answer = engine_process_execute(stat->base.engine, "vcpu-time-reset", NULL, error);
-	json_decref(answer);
-	return answer && events_do(stat, "counter-start", false, error);
+	return engine_tell(engine_process_client(stat->base.engine), "vcpu-time-reset", NULL, error) &&
+	       events_do(stat, "counter-start", false, error);
 }
 
 /* Reads the counters and clocks. */

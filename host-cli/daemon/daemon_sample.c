@@ -19,7 +19,6 @@
 #include "lib/parser/parser.h"
 #include "push/push_recording.h"
 #include "reading/kvm_exits.h"
-#include "reading/symbol_options.h"
 #include "reading/vcpu_clocks.h"
 #include "record/recorder.h"
 #include "ui/message.h"
@@ -31,11 +30,6 @@
 enum { ENTRY_SUPERVISOR, ENTRY_CONTROL, ENTRY_ENGINE, ENTRY_RINGS };
 #define ENTRIES_MAX (ENTRY_RINGS + VPROF_CONTROL_FDS_MAX / 2)
 
-struct kernel {
-	struct image *image;   /* NULL: unknown */
-	struct symtab *symtab; /* NULL: without symbols */
-};
-
 struct sampling {
 	const struct daemon_config *config;
 	const json_t *found; /* as guest_list has it */
@@ -44,7 +38,7 @@ struct sampling {
 	uint64_t engine_pid;
 	json_t *guest;                  /* as query-guest */
 	struct recorder *recorder;      /* of this interval; NULL: none */
-	struct kernel kernel;           /* of this interval */
+	struct guest_kernel kernel;     /* of this interval */
 	char *path;                     /* of the recording */
 	struct push_spool *spool;       /* NULL: no profiles */
 	bool rebooted;                  /* in this interval: its symbols are of two kernels */
@@ -149,82 +143,50 @@ static bool report(struct sampling *sampling)
 
 /* ---- an interval ---- */
 
-static void kernel_clear(struct kernel *kernel)
-{
-	g_clear_pointer(&kernel->symtab, symtab_free);
-	g_clear_pointer(&kernel->image, image_free);
-}
-
-/* Once for each kernel: all symbols of a distribution's take 100 ms to read, those of its code 4 MB to keep. */
+/* Once for each kernel. */
 static void kernel_read(struct sampling *sampling)
 {
-	struct kernel *kernel = &sampling->kernel;
-
-	kernel_clear(kernel);
-	kernel->image = attach_engine_image(engine_process_client(sampling->engine), NULL);
-	if (!kernel->image)
-		return;
-	kernel->symtab = symtab_load(kernel->image, NULL);
-	if (kernel->symtab)
-		symtab_keep_code(kernel->symtab);
-	image_forget(kernel->image);
+	guest_kernel_clear(&sampling->kernel);
+	sampling->kernel = guest_kernel_load_code(engine_process_client(sampling->engine), sampling->guest);
 }
 
 static bool interval_begin(struct sampling *sampling, GError **error)
 {
 	const struct daemon_config *config = sampling->config;
+	json_t *session = json_pack("{s:I, s:s, s:I}", "frequency-hz", (json_int_t)config->frequency_hz, "call-graph",
+	                            config->call_graph, "ring-bytes", (json_int_t)RING_BYTES);
+	const struct recorder_config recording = {
+		.client = engine_process_client(sampling->engine),
+		.guest = sampling->guest,
+		.session = session,
+		.kernel = &sampling->kernel,
+	};
 
 	sampling->interval_us = g_get_monotonic_time() + (int64_t)config->interval_s * G_USEC_PER_SEC;
 	sampling->rebooted = false;
-	sampling->recorder =
-		recorder_new(sampling->engine,
-	                     json_pack("{s:I, s:s, s:I}", "frequency-hz", (json_int_t)config->frequency_hz,
-	                               "call-graph", config->call_graph, "ring-bytes", (json_int_t)RING_BYTES),
-	                     error);
-	return sampling->recorder && recorder_open_file(sampling->recorder, sampling->path, sampling->kernel.image,
-	                                                sampling->kernel.symtab, NULL, error);
-}
-
-static bool interval_write(struct sampling *sampling, const json_t *statistics, GError **error)
-{
-	const struct symbol_options options = {0};
-	const struct user_symbol_sources sources = symbol_options_sources(&options, NULL, arch_here(), false);
-	const char *const command_line[] = {"vprof", "daemon", NULL};
-	struct user_symbols *user_symbols = user_symbols_new(&sources);
-	const struct recorder_summary summary = {
-		.guest = sampling->guest,
-		.statistics = statistics,
-		.user_symbols = user_symbols,
-	};
-	const bool written = recorder_drain(sampling->recorder, error) &&
-	                     recorder_finish(sampling->recorder, &summary, sampling->kernel.image,
-	                                     sampling->kernel.symtab, command_line, error);
-
-	user_symbols_free(user_symbols);
-	return written;
+	sampling->recorder = recorder_new(&recording, error);
+	json_decref(session);
+	return sampling->recorder && recorder_open(sampling->recorder, sampling->path, error);
 }
 
 /* Ends it; *kept: the recording is worth a profile. */
 static bool interval_end(struct sampling *sampling, bool *kept, GError **error)
 {
-	json_t *stopped = engine_process_execute(sampling->engine, "session-stop", NULL, error);
-	const json_t *statistics = json_object_get(stopped, "statistics"),
-		     *total = json_object_get(statistics, "total");
-	uint64_t samples;
-	bool written;
+	const struct recorder_end end = {.guest = sampling->guest};
+	struct recorder *recorder = sampling->recorder;
 
-	if (!stopped)
+	if (!recorder_stop(recorder, error))
 		return false;
-	recorder_ask_symbols(sampling->recorder);
-	written = interval_write(sampling, statistics, error);
-	samples = recorder_samples(sampling->recorder);
+	const bool written = recorder_finish(recorder, &end, error);
+	const uint64_t samples = recorder_samples(recorder);
+	const json_t *total = json_object_get(recorder_statistics(recorder), "total");
+
 	*kept = written && !sampling->rebooted && samples > 0;
 	sampling->samples += samples;
 	sampling->lost_ring += member_number(total, "dropbuf-sample", 0);
 	sampling->lost_throttled += member_number(total, "throttled", 0);
 	if (!*kept)
 		sampling->lost_discarded += samples;
-	json_decref(stopped);
 	recorder_free(g_steal_pointer(&sampling->recorder));
 	return written;
 }
@@ -327,7 +289,7 @@ char *daemon_recording(const struct daemon_config *config, pid_t pid)
 /* It is called as in the list: an engine makes names with process ids of others. */
 static bool guest_ask(struct sampling *sampling, GError **error)
 {
-	json_t *guest = engine_process_execute(sampling->engine, "query-guest", NULL, error);
+	json_t *guest = engine_ask(engine_process_client(sampling->engine), "query-guest", NULL, error);
 
 	if (!guest)
 		return false;
@@ -352,8 +314,9 @@ static bool engine_begin(struct sampling *sampling, GError **error)
 	sampling->engine = attach_engine_start(&options, domain, 0, &exited, error);
 	if (!sampling->engine)
 		return false;
-	status = guest_ask(sampling, error) ? engine_process_execute(sampling->engine, "query-status", NULL, error)
-	                                    : NULL;
+	status = guest_ask(sampling, error)
+	                 ? engine_ask(engine_process_client(sampling->engine), "query-status", NULL, error)
+	                 : NULL;
 	sampling->engine_pid = member_number(status, "pid", 0);
 	json_decref(status);
 	return status != NULL;
@@ -373,7 +336,7 @@ static void sampling_clear(struct sampling *sampling)
 {
 	recorder_free(sampling->recorder);
 	engine_process_free(sampling->engine);
-	kernel_clear(&sampling->kernel);
+	guest_kernel_clear(&sampling->kernel);
 	push_spool_free(sampling->spool);
 	if (sampling->path)
 		g_unlink(sampling->path);

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "engine/attach_engine.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "engine/engine_find.h"
 #include "engine/engine_process.h"
 #include "engine/guest_list.h"
-#include "lib/parser/parser.h"
 #include "lib/process/program_find.h"
 #include "ui/text.h"
 
@@ -89,37 +85,6 @@ struct engine_process *attach_engine_start(const struct attach_engine_options *o
 	};
 
 	return engine_process_start(&config, status, error);
-}
-
-/* Of its file, and memory with what vprof-parse has said of its symbols, if there are two descriptors. */
-static struct image *image_received(const json_t *answer, const int *fds, size_t n_fds, GError **error)
-{
-	const char *path = member_text(answer, "path"), *slide = member_text(answer, "slide");
-	struct image *image = image_open_fd(path ? path : "[guest memory]", IMAGE_KERNEL, fds[0], error);
-
-	if (image)
-		image_set_slide(image, slide ? g_ascii_strtoull(slide, NULL, 16) : 0);
-	if (image && n_fds > 1 && sealed_is(fds[1]))
-		image_give_symbols(image, fcntl(fds[1], F_DUPFD_CLOEXEC, 0));
-	return image;
-}
-
-struct image *attach_engine_image(struct client *client, GError **error)
-{
-	struct image *image = NULL;
-	g_autofree int *fds = NULL;
-	size_t n_fds = 0;
-	json_t *answer = client_execute(client, "kernel-image", NULL, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
-
-	if (answer && n_fds > 0)
-		image = image_received(answer, fds, n_fds, error);
-	else if (answer)
-		g_set_error_literal(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM,
-		                    "the engine gave no descriptor of the kernel");
-	json_decref(answer);
-	for (size_t i = 0; i < n_fds; i++)
-		close(fds[i]);
-	return image;
 }
 
 /* The last line that vprof-attach has printed, without its name in front. */

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "engine/engine_process.h"
-#include "lib/symbol/image.h"
 #include "ui/option.h"
 
 #define ATTACH_ENGINE_ERROR attach_engine_error_quark()
@@ -39,12 +38,6 @@ bool attach_engine_check(const struct attach_engine_options *options, const char
  */
 struct engine_process *attach_engine_start(const struct attach_engine_options *options, const char *domain,
                                            uint64_t duration_s, int *status, GError **error);
-
-/*
- * The kernel that the guest runs, at its addresses in the guest, and with its symbols if no one has asked before
- * (image_give_symbols); NULL if the engine does not know it.
- */
-struct image *attach_engine_image(struct client *client, GError **error);
 
 /*
  * What `vprof-attach --list` or, with a domain or options->pid, `--probe` prints. New reference. If it fails, it prints

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/process/program_find.h"
+#include "ui/message.h"
 #include "ui/text.h"
 
 #define CHILD_FD 3
@@ -25,7 +26,6 @@ _Static_assert(ENGINE_FIRST_FD == CHILD_FD + 1, "those of the caller come behind
  * seconds.
  */
 #define START_TIMEOUT_MS 60000u
-#define ANSWER_TIMEOUT_MS 10000u
 #define EXIT_TIMEOUT_MS 10000
 #define DEATH_TIMEOUT_MS 1000  /* the sockets of a process are closed shortly before it has exited */
 #define ABANDON_TIMEOUT_MS 500 /* long enough for an orderly end, which removes its socket */
@@ -191,6 +191,11 @@ struct engine_process *engine_process_start(const struct engine_process_config *
 	return NULL;
 }
 
+int engine_process_failure(int status, const GError *error)
+{
+	return g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED) ? status : failure(error);
+}
+
 static void engine_ask_to_quit(struct engine_process *engine, int timeout_ms)
 {
 	json_t *answer = NULL;
@@ -239,17 +244,6 @@ struct client *engine_process_client(const struct engine_process *engine)
 int engine_process_pidfd(const struct engine_process *engine)
 {
 	return engine->pidfd;
-}
-
-json_t *engine_process_execute(struct engine_process *engine, const char *method, json_t *arguments, GError **error)
-{
-	return json_printable(client_execute(engine->client, method, arguments, NULL, NULL, ANSWER_TIMEOUT_MS, error));
-}
-
-json_t *engine_process_execute_fds(struct engine_process *engine, const char *method, int **fds, size_t *n_fds,
-                                   GError **error)
-{
-	return client_execute(engine->client, method, NULL, fds, n_fds, ANSWER_TIMEOUT_MS, error);
 }
 
 char *engine_process_death(struct engine_process *engine)

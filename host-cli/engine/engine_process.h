@@ -42,6 +42,8 @@ void engine_number_add(GPtrArray *arguments, const char *option, uint64_t number
  * ENGINE_PROCESS_ERROR_REFUSED.
  */
 struct engine_process *engine_process_start(const struct engine_process_config *config, int *status, GError **error);
+/* Prints why it did not start, unless it has printed that itself; returns the exit status. */
+int engine_process_failure(int status, const GError *error);
 /* Has the engine end its guest. It exits at once, or lingers for other clients (vprof-vmm(8)). */
 void engine_process_quit(struct engine_process *engine);
 /*
@@ -55,11 +57,6 @@ void engine_process_abandon(struct engine_process *engine);
 
 struct client *engine_process_client(const struct engine_process *engine);
 int engine_process_pidfd(const struct engine_process *engine); /* readable when it has exited */
-
-/* client_execute with ENGINE_ANSWER_TIMEOUT_MS. Descriptors: as there. */
-json_t *engine_process_execute(struct engine_process *engine, const char *method, json_t *arguments, GError **error);
-json_t *engine_process_execute_fds(struct engine_process *engine, const char *method, int **fds, size_t *n_fds,
-                                   GError **error);
 
 /*
  * How an engine that has closed its connection exited, in words: "was killed by signal 9 (Killed)"; NULL if it still

@@ -57,26 +57,7 @@ void guest_engine_close(struct guest_engine *engine)
 
 int guest_engine_failure(const char *command, int status, const GError *error)
 {
-	if (g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED))
-		return status;
 	if (g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_OPTIONS))
 		return usage_error(command, "%s", error->message);
-	return failure(error);
-}
-
-/* Only the engine knows where KASLR has put it. */
-struct image *guest_engine_kernel(const struct guest_engine *engine, const char *path, GError **error)
-{
-	struct image *found = attach_engine_image(engine->client, NULL), *image;
-
-	/* An engine that was given its kernel as a file hands over only what it has just unpacked. */
-	if (!path && !found)
-		path = member_text(engine->guest, "kernel");
-	if (!path)
-		return found;
-	image = image_open(path, error);
-	if (image && found)
-		image_set_slide(image, image_slide(found));
-	image_free(found);
-	return image;
+	return engine_process_failure(status, error);
 }

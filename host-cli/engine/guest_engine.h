@@ -22,10 +22,4 @@ void guest_engine_close(struct guest_engine *engine);
 /* The exit status of `command` after it failed; prints why, if the engine, which exited with `status`, has not. */
 int guest_engine_failure(const char *command, int status, const GError *error);
 
-/*
- * The kernel of the guest, at its addresses there. `path`: a file that goes before what the engine has found, or NULL.
- * NULL without an error: it is not known.
- */
-struct image *guest_engine_kernel(const struct guest_engine *engine, const char *path, GError **error);
-
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "engine/session_events.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 #include <vprof/recording.h>
@@ -83,7 +85,20 @@ void session_events_free(struct recording_event *events, size_t n)
 	g_free(events);
 }
 
-bool session_rings_map(GPtrArray *readers, const int *fds, size_t n_fds, GError **error)
+static bool eventfd_keep(GArray *eventfds, int fd, GError **error)
+{
+	const int eventfd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (eventfd >= 0)
+		g_array_append_val(eventfds, eventfd);
+	else
+		g_set_error(error, SESSION_EVENTS_ERROR, SESSION_EVENTS_ERROR_RING,
+		            "cannot duplicate a ring's eventfd: %s", g_strerror(errno));
+	return eventfd >= 0;
+}
+
+/* Descriptors come in pairs: the memory of a ring, and the eventfd that signals that it should be drained. */
+static bool rings_map(GPtrArray *readers, GArray *eventfds, const int *fds, size_t n_fds, GError **error)
 {
 	if (n_fds == 0 || n_fds % 2 != 0)
 		return session_protocol_error(error, "rings without descriptors");
@@ -93,16 +108,19 @@ bool session_rings_map(GPtrArray *readers, const int *fds, size_t n_fds, GError 
 		if (!reader)
 			return false;
 		g_ptr_array_add(readers, reader);
+		if (eventfds && !eventfd_keep(eventfds, fds[i + 1], error))
+			return false;
 	}
 	return true;
 }
 
-bool session_rings_get(GPtrArray *readers, struct client *client, const char *method, GError **error)
+bool session_rings_get(struct client *client, const char *method, json_t *arguments, GPtrArray *readers,
+                       GArray *eventfds, GError **error)
 {
 	g_autofree int *fds = NULL;
 	size_t n_fds = 0;
-	json_t *answer = client_execute(client, method, NULL, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
-	bool mapped = answer && session_rings_map(readers, fds, n_fds, error);
+	json_t *answer = client_execute(client, method, arguments, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
+	bool mapped = answer && rings_map(readers, eventfds, fds, n_fds, error);
 
 	json_decref(answer);
 	for (size_t i = 0; i < n_fds; i++)

@@ -13,7 +13,7 @@
 
 #define SESSION_EVENTS_ERROR session_events_error_quark()
 GQuark session_events_error_quark(void);
-enum session_events_error { SESSION_EVENTS_ERROR_PROTOCOL };
+enum session_events_error { SESSION_EVENTS_ERROR_PROTOCOL, SESSION_EVENTS_ERROR_RING };
 
 /*
  * The events in the answer to session-start or query-session: an array of *n, freed by session_events_free. The names
@@ -23,13 +23,12 @@ struct recording_event *session_events_parse(const json_t *session, size_t *n, G
 void session_events_free(struct recording_event *events, size_t n);
 
 /*
- * Maps the rings of the descriptors that came with the answer to `rings` or a similar method: memory and eventfd for
- * each vCPU. Appends to `readers` (struct ring_reader, freed by ring_reader_free). The caller keeps the descriptors.
+ * Maps the rings that `method`, which is `rings` or a similar one, returns: one for each vCPU. Steals `arguments`.
+ * Appends to `readers` (struct ring_reader, freed by ring_reader_free) and, unless it is NULL, to `eventfds`: int, of
+ * the caller, readable when the ring should be drained. Errors: also those of client_execute.
  */
-bool session_rings_map(GPtrArray *readers, const int *fds, size_t n_fds, GError **error);
-
-/* Asks for the rings by `method`, and maps them as session_rings_map does. Errors: also those of client_execute. */
-bool session_rings_get(GPtrArray *readers, struct client *client, const char *method, GError **error);
+bool session_rings_get(struct client *client, const char *method, json_t *arguments, GPtrArray *readers,
+                       GArray *eventfds, GError **error);
 
 /* Sets SESSION_EVENTS_ERROR_PROTOCOL; returns false. */
 bool session_protocol_error(GError **error, const char *what);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* A recording from its begin to the end of its session: the rings are drained into the file. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <vprof/control.h>
 
-#include "engine/counters.h"
 #include "engine/engine_find.h"
 #include "engine/engine_modules.h"
 #include "engine/session_events.h"
@@ -21,51 +21,87 @@
 
 G_DEFINE_QUARK(vprof_recorder_error, recorder_error)
 
-/* Descriptors come in pairs: the memory of a ring, and the eventfd that signals that it should be drained. */
-static bool recorder_map_rings(struct recorder *recorder, const int *fds, size_t n_fds, GError **error)
-{
-	if (!recorder->rings)
-		recorder->rings = g_ptr_array_new_with_free_func((GDestroyNotify)ring_reader_free);
-	if (!session_rings_map(recorder->rings, fds, n_fds, error))
-		return false;
-	recorder->eventfds = g_renew(int, recorder->eventfds, recorder->n_rings + n_fds / 2);
-	for (size_t i = 0; i < n_fds / 2; i++) {
-		int eventfd = fcntl(fds[2 * i + 1], F_DUPFD_CLOEXEC, 0);
+/* ---- a session of the engine's ---- */
 
-		recorder->eventfds[recorder->n_rings++] = eventfd;
-		if (eventfd < 0) {
-			g_set_error(error, RECORDER_ERROR, RECORDER_ERROR_RING, "cannot duplicate a ring's eventfd: %s",
-			            g_strerror(errno));
-			return false;
-		}
-	}
-	return true;
+static void eventfd_close(void *data)
+{
+	close(*(int *)data);
 }
 
-static void recorder_unmap_rings(struct recorder *recorder)
+static void rings_unmap(struct recorder *recorder)
 {
-	for (size_t i = 0; i < recorder->n_rings; i++)
-		if (recorder->eventfds[i] >= 0)
-			close(recorder->eventfds[i]);
-	recorder->n_rings = 0;
 	g_clear_pointer(&recorder->rings, g_ptr_array_unref);
-	g_clear_pointer(&recorder->eventfds, g_free);
+	g_clear_pointer(&recorder->eventfds, g_array_unref);
 }
 
-/* Adds the rings that `method` returns; steals `arguments`. */
-static bool recorder_get_rings(struct recorder *recorder, const char *method, json_t *arguments, GError **error)
+bool recorder_get_rings(struct recorder *recorder, const char *method, json_t *arguments, GError **error)
 {
-	g_autofree int *fds = NULL;
-	size_t n_fds = 0;
-	json_t *answer =
-		client_execute(recorder->client, method, arguments, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
-	bool mapped = answer && recorder_map_rings(recorder, fds, n_fds, error);
-
-	json_decref(answer);
-	for (size_t i = 0; i < n_fds; i++)
-		close(fds[i]);
-	return mapped;
+	if (!recorder->rings) {
+		recorder->rings = g_ptr_array_new_with_free_func((GDestroyNotify)ring_reader_free);
+		recorder->eventfds = g_array_new(FALSE, FALSE, sizeof(int));
+		g_array_set_clear_func(recorder->eventfds, eventfd_close);
+	}
+	return session_rings_get(recorder->config.client, method, arguments, recorder->rings, recorder->eventfds,
+	                         error);
 }
+
+/* A vCPU has a ring. Without an answer, the recording has no account of time. */
+static json_t *time_ask(const struct recorder *recorder)
+{
+	return vcpu_clocks_query(recorder->config.client, recorder->rings->len, ENGINE_ANSWER_TIMEOUT_MS, NULL);
+}
+
+/* The engine may have to read all of a guest's kernel first. Under an emulator that takes half a minute. */
+static json_t *session_begin(struct recorder *recorder, GError **error)
+{
+	json_t *session =
+		client_execute(recorder->config.client, "session-start", json_incref(recorder->config.session), NULL,
+	                       NULL, SESSION_START_TIMEOUT_MS, error);
+
+	rings_unmap(recorder);
+	if (!session || !recorder_get_rings(recorder, "rings", NULL, error)) {
+		json_decref(session);
+		return NULL;
+	}
+	json_decref(g_steal_pointer(&recorder->time_to));
+	json_decref(recorder->time_from);
+	recorder->time_from = time_ask(recorder);
+	return session;
+}
+
+/* One that is paused has said all. */
+static bool session_stop(struct recorder *recorder, GError **error)
+{
+	if (recorder->statistics)
+		return true;
+	if (!recorder->time_to)
+		recorder->time_to = time_ask(recorder);
+	json_t *stopped = engine_ask(recorder->config.client, "session-stop", NULL, error);
+
+	recorder->statistics = json_incref(json_object_get(stopped, "statistics"));
+	json_decref(stopped);
+	return stopped != NULL;
+}
+
+const struct recorder_source recorder_of_session = {.begin = session_begin, .stop = session_stop};
+
+bool recorder_pause(struct recorder *recorder, GError **error)
+{
+	return session_stop(recorder, error) && recorder_drain(recorder, error);
+}
+
+bool recorder_resume(struct recorder *recorder, GError **error)
+{
+	if (recorder->tables)
+		recorder_tables_send(recorder->tables, recorder->config.client);
+	json_t *session = session_begin(recorder, error);
+
+	json_decref(session);
+	json_decref(g_steal_pointer(&recorder->statistics));
+	return session != NULL;
+}
+
+/* ---- its begin ---- */
 
 static json_t *rate_of(const json_t *session)
 {
@@ -77,94 +113,76 @@ static json_t *rate_of(const json_t *session)
 	return rate;
 }
 
-static void kernel_before_clear(void *data)
+static struct guest_kernel kernel_load(const struct recorder *recorder)
 {
-	struct kernel_before *kernel = data;
+	g_autoptr(GError) why = NULL;
+	struct guest_kernel kernel = guest_kernel_load(recorder->config.client, recorder->config.guest, NULL, &why);
 
-	histogram_free(kernel->frames);
+	if (!kernel.symtab)
+		warn("addresses will have no names: %s", why->message);
+	return kernel;
 }
 
-static struct recorder *recorder_alloc(struct client *client)
+/* Must run while QEMU lives. */
+static void host_load(struct recorder *recorder)
+{
+	const uint64_t process = member_number(recorder->session, "host", 0);
+
+	if (process == 0)
+		return;
+	recorder->host = host_symbols_new("/proc", (pid_t)process, recorder_sources(recorder).debuginfod);
+	const char *whys[] = {host_symbols_kernel_why(recorder->host), host_symbols_process_why(recorder->host)};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(whys); i++)
+		if (whys[i])
+			warn("%s will have no names: %s", i == 0 ? "the host's kernel functions" : "QEMU's functions",
+			     whys[i]);
+}
+
+static void tables_begin(struct recorder *recorder)
+{
+	const char *call_graph = member_text(recorder->session, "call-graph");
+	const struct user_symbol_sources sources = recorder_sources(recorder);
+
+	if (recorder->config.tables && call_graph && strcmp(call_graph, "none") != 0 && strcmp(call_graph, "fp") != 0)
+		recorder->tables = recorder_tables_new(&sources, recorder->config.programs);
+}
+
+static bool begin(struct recorder *recorder, GError **error)
+{
+	recorder->session = recorder->source->begin(recorder, error);
+	if (!recorder->session)
+		return false;
+	const char *rate_why = member_text(recorder->session, "rate-why");
+
+	if (rate_why)
+		warn("%s", rate_why);
+	recorder->rate = rate_of(recorder->session);
+	recorder->events = session_events_parse(recorder->session, &recorder->n_events, error);
+	if (!recorder->events)
+		return false;
+	recorder->kernel = recorder->config.kernel ? *recorder->config.kernel : kernel_load(recorder);
+	host_load(recorder);
+	tables_begin(recorder);
+	return true;
+}
+
+struct recorder *recorder_new(const struct recorder_config *config, GError **error)
 {
 	struct recorder *recorder = g_new0(struct recorder, 1);
 
-	recorder->client = client;
+	recorder->config = *config;
+	json_incref(config->guest);
+	json_incref(config->session);
+	json_incref(config->counters);
+	recorder->source = config->session ? &recorder_of_session : &recorder_of_counters;
 	recorder->phases = json_array();
 	recorder->marks = json_array();
 	recorder->names = names_new();
 	recorder->texts = g_string_chunk_new(1024);
 	recorder->frames = histogram_new(recorder->names, 0);
 	recorder->kernels = g_array_new(FALSE, FALSE, sizeof(struct kernel_before));
-	g_array_set_clear_func(recorder->kernels, kernel_before_clear);
-	return recorder;
-}
-
-/* Steals the answer to session-start, or what looks like it. */
-static bool recorder_take_session(struct recorder *recorder, json_t *session, GError **error)
-{
-	recorder->session = session;
-	recorder->rate = rate_of(session);
-	const char *rate_why = session ? member_text(session, "rate-why") : NULL;
-
-	if (rate_why)
-		warn("%s", rate_why);
-	if (session)
-		recorder->events = session_events_parse(session, &recorder->n_events, error);
-	return recorder->events != NULL;
-}
-
-/* A vCPU has a ring. Without an answer, the recording has no account of time. */
-static json_t *recorder_ask_time(const struct recorder *recorder)
-{
-	return vcpu_clocks_query(recorder->client, (unsigned)recorder->n_rings, ENGINE_ANSWER_TIMEOUT_MS, NULL);
-}
-
-static void recorder_time_begin(struct recorder *recorder)
-{
-	json_decref(g_steal_pointer(&recorder->time_to));
-	json_decref(recorder->time_from);
-	recorder->time_from = recorder_ask_time(recorder);
-}
-
-void recorder_time_end(struct recorder *recorder)
-{
-	if (!recorder->time_to)
-		recorder->time_to = recorder_ask_time(recorder);
-}
-
-/* The engine may have to read all of a guest's kernel first. Under an emulator that takes half a minute. */
-static json_t *session_start(struct recorder *recorder, json_t *arguments, GError **error)
-{
-	return client_execute(recorder->client, "session-start", arguments, NULL, NULL, SESSION_START_TIMEOUT_MS,
-	                      error);
-}
-
-struct recorder *recorder_new(struct engine_process *engine, json_t *session, GError **error)
-{
-	struct recorder *recorder = recorder_alloc(engine_process_client(engine));
-
-	recorder->arguments = json_incref(session);
-	if (recorder_take_session(recorder, session_start(recorder, session, error), error) &&
-	    recorder_get_rings(recorder, "rings", NULL, error)) {
-		recorder_time_begin(recorder);
-		return recorder;
-	}
-	recorder_free(recorder);
-	return NULL;
-}
-
-struct recorder *recorder_new_of_counters(struct client *client, const json_t *counters, GError **error)
-{
-	struct recorder *recorder = recorder_alloc(client);
-	bool done = recorder_take_session(recorder, counters_session(counters), error);
-	const json_t *counter;
-	size_t i;
-
-	json_array_foreach(counters, i, counter)
-		done = done &&
-		       recorder_get_rings(recorder, "counter-rings",
-		                          json_pack("{s:O}", "counter", json_object_get(counter, "counter")), error);
-	if (done)
+	if (begin(recorder, error))
 		return recorder;
 	recorder_free(recorder);
 	return NULL;
@@ -176,31 +194,36 @@ void recorder_free(struct recorder *recorder)
 		return;
 	recorder_tables_free(recorder->tables);
 	recording_writer_free(recorder->writer);
-	recorder_unmap_rings(recorder);
+	rings_unmap(recorder);
 	session_events_free(recorder->events, recorder->n_events);
+	for (guint i = 0; i < recorder->kernels->len; i++) {
+		struct kernel_before *before = &g_array_index(recorder->kernels, struct kernel_before, i);
+
+		histogram_free(before->frames);
+		guest_kernel_clear(&before->kernel);
+	}
+	g_array_unref(recorder->kernels);
 	histogram_free(recorder->frames);
+	if (!recorder->config.kernel) /* those that are shared are not ours */
+		guest_kernel_clear(&recorder->kernel);
+	json_decref(recorder->config.guest);
+	json_decref(recorder->config.session);
+	json_decref(recorder->config.counters);
+	host_symbols_free(recorder->host);
 	g_clear_pointer(&recorder->guest_symbols, g_array_unref);
 	g_clear_pointer(&recorder->made_code, g_array_unref);
 	g_string_chunk_free(recorder->texts);
-	g_array_unref(recorder->kernels);
 	names_free(recorder->names);
 	json_decref(recorder->phases);
 	json_decref(recorder->marks);
-	json_decref(recorder->arguments);
 	json_decref(recorder->statistics);
 	json_decref(recorder->session);
 	json_decref(recorder->time_from);
 	json_decref(recorder->time_to);
 	json_decref(recorder->rate);
+	g_clear_error(&recorder->failure);
+	g_free(recorder->path);
 	g_free(recorder);
-}
-
-void recorder_use_tables(struct recorder *recorder, const struct user_symbol_sources *sources, char *const *programs)
-{
-	const char *call_graph = member_text(recorder->session, "call-graph");
-
-	if (call_graph && strcmp(call_graph, "none") != 0 && strcmp(call_graph, "fp") != 0)
-		recorder->tables = recorder_tables_new(sources, programs);
 }
 
 const json_t *recorder_session(const struct recorder *recorder)
@@ -213,14 +236,14 @@ uint64_t recorder_samples(const struct recorder *recorder)
 	return recorder->samples;
 }
 
-uint64_t recorder_lost(const struct recorder *recorder)
+bool recorder_failed(const struct recorder *recorder)
 {
-	return recorder->lost;
+	return recorder->failure != NULL;
 }
 
-uint64_t recorder_throttles(const struct recorder *recorder)
+const json_t *recorder_statistics(const struct recorder *recorder)
 {
-	return recorder->throttles;
+	return recorder->statistics;
 }
 
 json_t *recorder_time(const struct recorder *recorder)
@@ -230,37 +253,45 @@ json_t *recorder_time(const struct recorder *recorder)
 }
 
 /* Updates what is known of the guest with this kernel. If the engine ends meanwhile, the old facts stay. */
-static void recorder_ask_facts(struct recorder *recorder)
+static void facts_ask(struct recorder *recorder)
 {
 	static const char *const facts[] = {"tasks",       "tasks-why", "mappings-why",
 	                                    "modules-why", "unwinder",  "unwinder-why"};
-	json_t *session = engine_ask(recorder->client, "query-session", NULL, NULL);
+	json_t *session = engine_ask(recorder->config.client, "query-session", NULL, NULL);
 
 	for (size_t i = 0; session && i < G_N_ELEMENTS(facts); i++)
 		json_object_set(recorder->session, facts[i], json_object_get(session, facts[i]));
 	json_decref(session);
 }
 
-bool recorder_kernel(struct recorder *recorder, const struct symtab *until, const struct image *image,
-                     const struct symtab *symtab, GError **error)
+const char *recorder_reboot(struct recorder *recorder)
 {
-	struct kernel_before before = {.symtab = until, .frames = recorder->frames};
+	const struct kernel_before before = {recorder->kernel, recorder->frames};
+	struct guest_kernel kernel = kernel_load(recorder);
 
+	if (!kernel.image || recorder->failure) {
+		guest_kernel_clear(&kernel);
+		return NULL;
+	}
 	/* The rings hold samples of the last kernel, or of the boot of this one. */
-	if (!recorder_drain(recorder, error))
-		return false;
-	recorder_ask_facts(recorder);
+	recorder_drain(recorder, NULL);
+	facts_ask(recorder);
 	g_array_append_val(recorder->kernels, before);
+	recorder->kernel = kernel;
 	recorder->frames = histogram_new(recorder->names, 0);
-	return recorder_write_kernel(recorder, image, symtab, (uint64_t)g_get_monotonic_time() * 1000, error);
+	if (!recorder->failure)
+		recorder_write_kernel(recorder, (uint64_t)g_get_monotonic_time() * 1000, &recorder->failure);
+	return image_release(kernel.image);
 }
+
+/* ---- meanwhile ---- */
 
 size_t recorder_poll(const struct recorder *recorder, struct pollfd *entries, size_t room)
 {
-	size_t n = MIN(room, recorder->n_rings);
+	size_t n = MIN(room, recorder->eventfds->len);
 
 	for (size_t i = 0; i < n; i++)
-		entries[i] = (struct pollfd){.fd = recorder->eventfds[i], .events = POLLIN};
+		entries[i] = (struct pollfd){.fd = g_array_index(recorder->eventfds, int, i), .events = POLLIN};
 	return n;
 }
 
@@ -309,7 +340,7 @@ static void recorder_count(struct recorder *recorder, const struct perf_event_he
 		recorder->throttles++;
 }
 
-static bool recorder_drain_ring(struct recorder *recorder, size_t vcpu, GError **error)
+static bool recorder_drain_ring(struct recorder *recorder, guint vcpu, GError **error)
 {
 	struct ring_reader *ring = g_ptr_array_index(recorder->rings, vcpu);
 	const struct perf_event_header *record;
@@ -317,7 +348,8 @@ static bool recorder_drain_ring(struct recorder *recorder, size_t vcpu, GError *
 	size_t bytes;
 
 	/* Read before the ring, so that no later wake-up is lost. Without a wake-up, the read fails with EAGAIN. */
-	if (read(recorder->eventfds[vcpu], &wakeups, sizeof(wakeups)) < 0 && errno != EAGAIN && errno != EINTR)
+	if (read(g_array_index(recorder->eventfds, int, vcpu), &wakeups, sizeof(wakeups)) < 0 && errno != EAGAIN &&
+	    errno != EINTR)
 		return session_protocol_error(error, "an eventfd that cannot be read");
 	while ((record = ring_reader_next(ring, &bytes))) {
 		recorder_count(recorder, record, bytes);
@@ -326,85 +358,30 @@ static bool recorder_drain_ring(struct recorder *recorder, size_t vcpu, GError *
 	}
 	if (ring_reader_corrupt(ring)) {
 		g_set_error(error, RECORDER_ERROR, RECORDER_ERROR_RING,
-		            "the ring of vCPU %zu is corrupt; the engine has overwritten its own memory", vcpu);
+		            "the ring of vCPU %u is corrupt; the engine has overwritten its own memory", vcpu);
 		return false;
 	}
 	ring_reader_release(ring);
 	return true;
 }
 
-bool recorder_drain(struct recorder *recorder, GError **error)
+static bool drain(struct recorder *recorder, GError **error)
 {
-	for (size_t i = 0; i < recorder->n_rings; i++)
+	for (guint i = 0; i < recorder->rings->len; i++)
 		if (!recorder_drain_ring(recorder, i, error))
 			return false;
 	if (recorder->tables)
-		recorder_tables_send(recorder->tables, recorder->client);
+		recorder_tables_send(recorder->tables, recorder->config.client);
 	return recording_writer_round(recorder->writer, error);
 }
 
-static void guest_symbol_add(uint64_t address, const struct recording_symbol *symbol, void *data)
+bool recorder_drain(struct recorder *recorder, GError **error)
 {
-	struct recorder *recorder = data;
-	const struct recording_symbol kept = {
-		.address = symbol->address,
-		.size = symbol->size,
-		.name = g_string_chunk_insert_const(recorder->texts, symbol->name),
-		.module = g_string_chunk_insert_const(recorder->texts, symbol->module),
-	};
-
-	(void)address;
-	g_array_append_val(recorder->guest_symbols, kept);
-}
-
-void recorder_ask_symbols(struct recorder *recorder)
-{
-	g_autoptr(GArray) addresses = NULL;
-	g_autoptr(GError) error = NULL;
-
-	/* The next drain reports what cannot be written. */
-	recorder_drain(recorder, NULL);
-	if (recorder->tables)
-		recorder_tables_settle(recorder->tables, recorder->client);
-	addresses = module_addresses(recorder->frames, NULL);
-	g_clear_pointer(&recorder->guest_symbols, g_array_unref);
-	recorder->guest_symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
-	if (!module_symbols_ask(recorder->client, addresses, guest_symbol_add, recorder, &error))
-		warn("no symbols of the guest's modules: %s", error->message);
-	jit_symbols_ask(recorder->client, recorder->frames, guest_symbol_add, recorder);
-}
-
-bool recorder_pause(struct recorder *recorder, GError **error)
-{
-	recorder_time_end(recorder);
-
-	json_t *stopped = engine_ask(recorder->client, "session-stop", NULL, error);
-
-	json_decref(recorder->statistics);
-	recorder->statistics = json_incref(json_object_get(stopped, "statistics"));
-	json_decref(stopped);
-	return stopped && recorder_drain(recorder, error);
-}
-
-bool recorder_resume(struct recorder *recorder, GError **error)
-{
-	if (recorder->tables)
-		recorder_tables_send(recorder->tables, recorder->client);
-	json_t *session = session_start(recorder, json_incref(recorder->arguments), error);
-	bool started = session != NULL;
-
-	json_decref(session);
-	json_decref(g_steal_pointer(&recorder->statistics));
-	recorder_unmap_rings(recorder);
-	if (!started || !recorder_get_rings(recorder, "rings", NULL, error))
-		return false;
-	recorder_time_begin(recorder);
-	return true;
-}
-
-const json_t *recorder_statistics(const struct recorder *recorder)
-{
-	return recorder->statistics;
+	if (!recorder->failure && drain(recorder, &recorder->failure))
+		return true;
+	if (error)
+		*error = g_error_copy(recorder->failure);
+	return false;
 }
 
 void recorder_phase(struct recorder *recorder, json_t *phase)
@@ -428,7 +405,50 @@ void recorder_mark(struct recorder *recorder, const char *name, bool begins, uin
 	json_decref(marker);
 }
 
-bool recorder_marks_left_out(const struct recorder *recorder)
+/* ---- the end of its session ---- */
+
+static void guest_symbol_add(uint64_t address, const struct recording_symbol *symbol, void *data)
 {
-	return recorder->marks_left_out;
+	struct recorder *recorder = data;
+	const struct recording_symbol kept = {
+		.address = symbol->address,
+		.size = symbol->size,
+		.name = g_string_chunk_insert_const(recorder->texts, symbol->name),
+		.module = g_string_chunk_insert_const(recorder->texts, symbol->module),
+	};
+
+	(void)address;
+	g_array_append_val(recorder->guest_symbols, kept);
+}
+
+/* Symbols that only the guest has: those of its kernel's modules, and of code that was compiled at run time. */
+static void symbols_ask(struct recorder *recorder)
+{
+	struct client *client = recorder->config.client;
+	g_autoptr(GArray) addresses = NULL;
+	g_autoptr(GError) error = NULL;
+
+	/* The next drain reports what cannot be written. */
+	recorder_drain(recorder, NULL);
+	if (recorder->tables)
+		recorder_tables_settle(recorder->tables, client);
+	addresses = module_addresses(recorder->frames, NULL);
+	g_clear_pointer(&recorder->guest_symbols, g_array_unref);
+	recorder->guest_symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
+	if (!module_symbols_ask(client, addresses, guest_symbol_add, recorder, &error))
+		warn("no symbols of the guest's modules: %s", error->message);
+	jit_symbols_ask(client, recorder->frames, guest_symbol_add, recorder);
+}
+
+bool recorder_stop(struct recorder *recorder, GError **error)
+{
+	g_autoptr(GError) why = NULL;
+	const bool stopped = recorder->source->stop(recorder, &why);
+
+	/* Another client may have ended it before. */
+	if (stopped || g_error_matches(why, CLIENT_ERROR, CLIENT_ERROR_REMOTE))
+		symbols_ask(recorder);
+	if (!stopped)
+		g_propagate_error(error, g_steal_pointer(&why));
+	return stopped;
 }

@@ -11,12 +11,9 @@
 #include <stdio.h>
 #include <vprof/agent.h>
 
-#include "engine/engine_process.h"
+#include "engine/guest_kernel.h"
 #include "lib/client/client.h"
-#include "lib/symbol/host_symbols.h"
-#include "lib/symbol/image.h"
-#include "lib/symbol/symtab.h"
-#include "lib/symbol/user_symbols.h"
+#include "reading/symbol_options.h"
 
 #define RECORDER_ERROR recorder_error_quark()
 GQuark recorder_error_quark(void);
@@ -27,35 +24,46 @@ enum recorder_error {
 
 struct recorder;
 
-/* Starts a session with these arguments of session-start (stolen) and maps its rings. The guest has not started. */
-struct recorder *recorder_new(struct engine_process *engine, json_t *session, GError **error);
-/* Maps the rings of counters (counters.h) that have rings and have not started; the guest runs. */
-struct recorder *recorder_new_of_counters(struct client *client, const json_t *counters, GError **error);
+/* What is recorded. All that it points to but JSON, which is shared, must live as long as the recorder. */
+struct recorder_config {
+	struct client *client; /* the engine's */
+	json_t *guest;         /* as query-guest */
+	/* Arguments of session-start, */
+	json_t *session;
+	/* or counters (counters.h) that have rings and have not started. */
+	json_t *counters;
+	/* Shared by several recordings; NULL: it is loaded, and a warning says why addresses will have no names. */
+	const struct guest_kernel *kernel;
+	/* Where user space has its symbols; NULL: in the guest only. initrd: the guest's, or NULL. */
+	const struct symbol_options *symbols;
+	const char *initrd;
+	/* User space is unwound by the tables of those files, if the session has call chains of it, */
+	bool tables;
+	/* and of these, which are this host's and the guest's; NULL: none. */
+	char *const *programs;
+};
+
+/*
+ * Starts the session and maps its rings, or those of the counters; reads the kernel's symbols, and those of the host's
+ * side if the session has it. Nothing is written yet.
+ */
+struct recorder *recorder_new(const struct recorder_config *config, GError **error);
 /* The file keeps what was recorded, finished or not. NULL is fine. */
 void recorder_free(struct recorder *recorder);
 
 /*
- * From now on, user space is unwound by the tables of the files in these sources, if the session has call chains of
- * it. Before the session's samples. `programs`: files of this host that the guest has, too; NULL.
+ * Creates the file, writes the guest's mappings (of its kernel, and of the user code of a freestanding image), and
+ * starts the counters. An older file of this name is renamed to PATH.old, as perf record does.
  */
-void recorder_use_tables(struct recorder *recorder, const struct user_symbol_sources *sources, char *const *programs);
+bool recorder_open(struct recorder *recorder, const char *path, GError **error);
 
 /* The answer to session-start. */
 const json_t *recorder_session(const struct recorder *recorder);
 uint64_t recorder_samples(const struct recorder *recorder);
-uint64_t recorder_lost(const struct recorder *recorder);
-/* How often the host's kernel stopped an event. */
-uint64_t recorder_throttles(const struct recorder *recorder);
-/* Where the vCPUs' time went in the session, as query-vcpu-time answers. New reference; NULL: the engine does not say.
- */
-json_t *recorder_time(const struct recorder *recorder);
-
-/*
- * Creates the file and writes the guest's mappings: its kernel (image NULL: unknown), and the user code of a
- * freestanding image. An older file of this name is renamed to PATH.old, as perf record does.
- */
-bool recorder_open_file(struct recorder *recorder, const char *path, const struct image *image,
-                        const struct symtab *symtab, const char *kernel_path, GError **error);
+/* The file could not be written; recorder_finish says why. */
+bool recorder_failed(const struct recorder *recorder);
+/* The statistics of a session that was ended or paused, as query-stats; else NULL. Borrowed. */
+const json_t *recorder_statistics(const struct recorder *recorder);
 
 /*
  * Ends the session, and begins an equal one, so that nothing is recorded in between. Before the guest's start, or while
@@ -63,32 +71,18 @@ bool recorder_open_file(struct recorder *recorder, const char *path, const struc
  */
 bool recorder_pause(struct recorder *recorder, GError **error);
 bool recorder_resume(struct recorder *recorder, GError **error);
-/*
- * Reads for the recording where the time of the vCPUs went since the session's start; does nothing in a paused session,
- * which has it. Called at the end of the session and before that of the engine.
- */
-void recorder_time_end(struct recorder *recorder);
-/* The statistics of a paused session at its end, as query-stats; else NULL. Borrowed. */
-const json_t *recorder_statistics(const struct recorder *recorder);
 
 /*
- * From now on, the guest runs another kernel, or the same at another address (not NULL). `until`: the symbols of the
- * previous kernel, or NULL; they must live until recorder_finish, which gets those of the last kernel.
+ * The guest has booted: from now on, it runs another kernel, or the same at another address, which the engine is asked
+ * for. Returns its release ("": unknown), or NULL if it has no kernel yet. Borrowed. Not with config->kernel.
  */
-bool recorder_kernel(struct recorder *recorder, const struct symtab *until, const struct image *image,
-                     const struct symtab *symtab, GError **error);
+const char *recorder_reboot(struct recorder *recorder);
 
 /* Fills in one entry per ring and returns their number. An entry is readable when its ring should be drained. */
 size_t recorder_poll(const struct recorder *recorder, struct pollfd *entries, size_t room);
 
-/* Moves everything that is in the rings to the file. */
+/* Moves everything that is in the rings to the file. After a failure, it fails again with the same error. */
 bool recorder_drain(struct recorder *recorder, GError **error);
-
-/*
- * Asks the engine for symbols that only the guest has: those of its kernel's modules. Called after the end of the
- * session and before the end of the engine; without it, the recording has symbols from files only.
- */
-void recorder_ask_symbols(struct recorder *recorder);
 
 /* A guest-phase event's data; kept for the recording's description. */
 void recorder_phase(struct recorder *recorder, json_t *phase);
@@ -114,21 +108,39 @@ void recorder_read_done(struct recorder *recorder, uint32_t number);
 /* At the end, while the agent still answers: from now on, the next are what names code that processes have made. */
 void recorder_reads_finish(struct recorder *recorder);
 
-/* Whether there were more markers than a recording keeps. */
-bool recorder_marks_left_out(const struct recorder *recorder);
+/*
+ * Ends the session, or stops the counters, and asks the engine for its last answers: the time of the vCPUs, the
+ * statistics, and symbols that only the guest has. Before the end of the engine; without it, the recording has none of
+ * them.
+ */
+bool recorder_stop(struct recorder *recorder, GError **error);
 
-struct recorder_summary {
-	const json_t *guest;      /* as query-guest */
-	const json_t *end;        /* as in guest-ended; NULL if the engine ended before it could send it */
-	const json_t *statistics; /* as query-stats; NULL for the same reason */
-	const json_t *exec;       /* as exec_json; NULL without a command */
-	struct user_symbols *user_symbols;
-	struct host_symbols *host_symbols; /* NULL: without the host's side */
+/* What a recording says of its end. */
+struct recorder_end {
+	const json_t *guest; /* as query-guest */
+	const json_t *end;   /* as in guest-ended; NULL if the engine ended before it could send it */
+	const json_t *exec;  /* as exec_json; NULL without a command */
 };
 
-/* Writes the symbols of the samples and everything else that a report needs, and closes the file. */
-bool recorder_finish(struct recorder *recorder, const struct recorder_summary *summary, const struct image *image,
-                     const struct symtab *symtab, const char *const *command_line, GError **error);
+/*
+ * Drains the rings, writes the symbols of the samples and everything else that a report needs, and closes the file.
+ * Warns of symbols that could not be read.
+ */
+bool recorder_finish(struct recorder *recorder, const struct recorder_end *end, GError **error);
+
+/* ---- what a command that records says about it ---- */
+
+/* Prints the reason for the choice of the event, and with `verbose` how samples are taken. */
+void recorder_say_session(const struct recorder *recorder, bool verbose);
+
+/*
+ * Finishes, and prints the number of samples, the size of the file and what is wrong with it, and then the top of the
+ * profile to `report` (NULL: not wanted). Returns the exit status.
+ */
+int recorder_conclude(struct recorder *recorder, const struct recorder_end *end, FILE *report);
+
+/* The top of the profile, by these columns; NULL: as `vprof report`. */
+bool recording_print_top(const char *path, const char *sort, FILE *stream, GError **error);
 
 /* ---- a whole recording of counters ---- */
 
@@ -137,22 +149,5 @@ bool recorder_finish(struct recorder *recorder, const struct recorder_summary *s
  * After a failure, the file keeps what was recorded until then.
  */
 bool recorder_counters(struct client *client, json_t *counters, uint64_t seconds, const char *path, GError **error);
-
-/* ---- what a command that records says about it ---- */
-
-/* Prints the reason for the choice of the event, and with `verbose` how samples are taken. */
-void recorder_say_session(const struct recorder *recorder, bool verbose);
-
-/* Prints the number of samples and the size of the file, and warns of lost ones and of throttling. */
-void recorder_say_written(const struct recorder *recorder, const char *path);
-
-/* One line each. */
-void recorder_say_warnings(const GPtrArray *warnings);
-
-/* The top of the profile, by these columns; NULL: as `vprof report`. */
-bool recording_print_top(const char *path, const char *sort, FILE *stream, GError **error);
-
-/* The command line as the recording keeps it. */
-char **recorder_command_line(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include "lib/record/record.h"
 #include "record/recorder_priv.h"
 #include "record/recorder_symbols.h"
+#include "ui/message.h"
 #include "ui/text.h"
 
 /* ---- its beginning, and what becomes known later ---- */
@@ -25,12 +26,11 @@ static bool recorder_write(struct recorder *recorder, const void *record, GError
  * perf finds a kernel's symbols by a mapping named after the symbol with its page offset as the address (Linux,
  * tools/perf/util/synthetic-events.c, perf_event__synthesize_kernel_mmap).
  */
-bool recorder_write_kernel(struct recorder *recorder, const struct image *image, const struct symtab *symtab,
-                           uint64_t time_ns, GError **error)
+bool recorder_write_kernel(struct recorder *recorder, uint64_t time_ns, GError **error)
 {
 	struct code_range kernel;
 
-	kernel_code_range(image, symtab, &kernel);
+	kernel_code_range(recorder->kernel.image, recorder->kernel.symtab, &kernel);
 	const struct record_id id = {
 		.time_ns = time_ns,
 		.id = recorder->events[0].n_ids != 0 ? recorder->events[0].ids[0] : 0,
@@ -87,9 +87,10 @@ static bool recorder_write_comms(struct recorder *recorder, GError **error)
 }
 
 /* The user code of a freestanding image is in its own file, where perf looks for it. */
-static bool recorder_write_user(struct recorder *recorder, const struct image *image, const char *path, GError **error)
+static bool recorder_write_user(struct recorder *recorder, GError **error)
 {
 	const struct record_id id = {.id = recorder->events[0].n_ids != 0 ? recorder->events[0].ids[0] : 0};
+	const struct image *image = recorder->kernel.image;
 	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
 	size_t n;
 	const struct image_segment *segments = image_segments(image, &n);
@@ -100,7 +101,7 @@ static bool recorder_write_user(struct recorder *recorder, const struct image *i
 			.start = segments[i].gva,
 			.bytes = segments[i].memory_bytes,
 			.page_offset = segments[i].file_offset,
-			.file_name = {path},
+			.file_name = {member_text(recorder->config.guest, "kernel")},
 		};
 
 		if (!segment_is_user_code(image, &segments[i]) ||
@@ -112,16 +113,17 @@ static bool recorder_write_user(struct recorder *recorder, const struct image *i
 	return true;
 }
 
-bool recorder_open_file(struct recorder *recorder, const char *path, const struct image *image,
-                        const struct symtab *symtab, const char *kernel_path, GError **error)
+bool recorder_open(struct recorder *recorder, const char *path, GError **error)
 {
 	recorder->writer = recording_writer_open(path, recorder->events, recorder->n_events, error);
 	if (!recorder->writer)
 		return false;
+	recorder->path = g_strdup(path);
 	return recorder_write_real_mode(recorder, error) &&
-	       (!image || (recorder_write_kernel(recorder, image, symtab, 0, error) &&
-	                   recorder_write_user(recorder, image, kernel_path, error))) &&
-	       recorder_write_comms(recorder, error) && recording_writer_round(recorder->writer, error);
+	       (!recorder->kernel.image ||
+	        (recorder_write_kernel(recorder, 0, error) && recorder_write_user(recorder, error))) &&
+	       recorder_write_comms(recorder, error) && recording_writer_round(recorder->writer, error) &&
+	       (!recorder->source->start || recorder->source->start(recorder, error));
 }
 
 static struct record_id id_now(const struct recorder *recorder, uint32_t pid, uint32_t tid)
@@ -233,26 +235,26 @@ static int64_t realtime_offset_ns(void)
 }
 
 /* VPROF_FEATURE_DESCRIPTION. */
-static char *recorder_description(const struct recorder *recorder, const struct recorder_summary *summary)
+static char *recorder_description(const struct recorder *recorder, const struct recorder_end *end)
 {
 	g_autofree char *cpu = processor_model();
 	json_t *description = json_pack("{s:i, s:o, s:I}", "version", 1, "host-cpu", text_json(cpu),
 	                                "realtime-offset-ns", (json_int_t)realtime_offset_ns());
 	char *text;
 
-	member_set(description, "guest", summary->guest);
+	member_set(description, "guest", end->guest);
 	member_set(description, "events", json_object_get(recorder->session, "events"));
 	member_set(description, "rate", recorder->rate);
 	member_set(description, "unwinder", json_object_get(recorder->session, "unwinder"));
 	if (recorder->tables)
 		json_object_set_new(description, "unwind-tables", recorder_tables_json(recorder->tables));
-	member_set(description, "statistics", summary->statistics);
+	member_set(description, "statistics", recorder->statistics);
 	if (recorder->time_from && recorder->time_to)
 		json_object_set_new(description, "time", recorder_time(recorder));
-	member_set(description, "end", summary->end);
+	member_set(description, "end", end->end);
 	member_set(description, "phases", recorder->phases);
 	member_set(description, "marks", recorder->marks);
-	member_set(description, "exec", summary->exec);
+	member_set(description, "exec", end->exec);
 	json_object_set_new(description, "missing", recorder_missing(recorder));
 	text = json_dumps(description, JSON_COMPACT);
 	json_decref(description);
@@ -265,15 +267,16 @@ static const struct histogram *frames_of(const struct recorder *recorder, guint 
 	                                  : recorder->frames;
 }
 
-/* The symbols of all kernels; `symtab` is the last. Samples of a kernel's boot were counted for the one before. */
-static GArray *recorder_symbols(const struct recorder *recorder, const struct symtab *symtab)
+/* The symbols of all kernels. Samples of a kernel's boot were counted for the one before. */
+static GArray *recorder_symbols(const struct recorder *recorder)
 {
 	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
 
 	for (guint i = 0; i <= recorder->kernels->len; i++) {
-		const struct symtab *own = i < recorder->kernels->len
-		                                   ? g_array_index(recorder->kernels, struct kernel_before, i).symtab
-		                                   : symtab;
+		const struct symtab *own =
+			i < recorder->kernels->len
+				? g_array_index(recorder->kernels, struct kernel_before, i).kernel.symtab
+				: recorder->kernel.symtab;
 
 		symbols_hit(frames_of(recorder, i), own, symbols);
 		if (i > 0)
@@ -298,40 +301,55 @@ static GArray *recorder_user_symbols(const struct recorder *recorder, struct use
 	return symbols;
 }
 
-static GArray *recorder_host_symbols(const struct recorder *recorder, struct host_symbols *host)
+static GArray *recorder_host_symbols(const struct recorder *recorder)
 {
 	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
 
-	for (guint i = 0; host && i <= recorder->kernels->len; i++)
-		host_symbols_hit(frames_of(recorder, i), host, symbols);
+	for (guint i = 0; recorder->host && i <= recorder->kernels->len; i++)
+		host_symbols_hit(frames_of(recorder, i), recorder->host, symbols);
 	symbols_order_addresses(symbols);
 	return symbols;
 }
 
-bool recorder_finish(struct recorder *recorder, const struct recorder_summary *summary, const struct image *image,
-                     const struct symtab *symtab, const char *const *command_line, GError **error)
+/* getopt_long has changed the order of argv, so the words come from /proc. */
+static char **command_line(void)
 {
+	g_autofree char *bytes = NULL;
+	GPtrArray *words = g_ptr_array_new();
+	gsize n;
+
+	if (g_file_get_contents("/proc/self/cmdline", &bytes, &n, NULL))
+		for (const char *word = bytes; word < bytes + n; word += strlen(word) + 1)
+			g_ptr_array_add(words, g_strdup(word));
+	g_ptr_array_add(words, NULL);
+	return (char **)g_ptr_array_free(words, FALSE);
+}
+
+static bool write_end(struct recorder *recorder, const struct recorder_end *end, struct user_symbols *user,
+                      GError **error)
+{
+	g_auto(GStrv) words = command_line();
 	struct recording_features features = {
-		.hostname = member_text(summary->guest, "name"),
-		.release = member_text(summary->guest, "release"),
+		.hostname = member_text(end->guest, "name"),
+		.release = member_text(end->guest, "release"),
 		.arch = arch_here(),
 		.version = VPROF_VERSION,
-		.cmdline = command_line,
-		.vcpus = (unsigned)member_number(summary->guest, "vcpus", 1),
-		.memory_bytes = member_number(summary->guest, "memory-bytes", 0),
-		.kernel_path = member_text(summary->guest, "kernel"),
+		.cmdline = (const char *const *)words,
+		.vcpus = (unsigned)member_number(end->guest, "vcpus", 1),
+		.memory_bytes = member_number(end->guest, "memory-bytes", 0),
+		.kernel_path = member_text(end->guest, "kernel"),
 	};
 	if (recorder->tables)
-		recorder_tables_give(recorder->tables, summary->user_symbols);
-	g_autoptr(GArray) symbols = recorder_symbols(recorder, symtab);
-	g_autoptr(GArray) user_symbols = recorder_user_symbols(recorder, summary->user_symbols);
-	g_autoptr(GArray) host_symbols = recorder_host_symbols(recorder, summary->host_symbols);
-	char *description = recorder_description(recorder, summary);
+		recorder_tables_give(recorder->tables, user);
+	g_autoptr(GArray) symbols = recorder_symbols(recorder);
+	g_autoptr(GArray) user_symbols = recorder_user_symbols(recorder, user);
+	g_autoptr(GArray) host_symbols = recorder_host_symbols(recorder);
+	char *description = recorder_description(recorder, end);
 	bool finished;
 
 	features.description = description;
-	if (image)
-		features.kernel_build_id = image_build_id(image, &features.kernel_build_id_bytes);
+	if (recorder->kernel.image)
+		features.kernel_build_id = image_build_id(recorder->kernel.image, &features.kernel_build_id_bytes);
 	features.symbols = (const void *)symbols->data;
 	features.n_symbols = symbols->len;
 	features.user_symbols = (const void *)user_symbols->data;
@@ -340,5 +358,26 @@ bool recorder_finish(struct recorder *recorder, const struct recorder_summary *s
 	features.n_host_symbols = host_symbols->len;
 	finished = recording_writer_finish(recorder->writer, &features, error);
 	free(description);
+	return finished;
+}
+
+struct user_symbol_sources recorder_sources(const struct recorder *recorder)
+{
+	static const struct symbol_options none;
+
+	return symbol_options_sources(recorder->config.symbols ? recorder->config.symbols : &none,
+	                              recorder->config.initrd, arch_here(), false);
+}
+
+bool recorder_finish(struct recorder *recorder, const struct recorder_end *end, GError **error)
+{
+	const struct user_symbol_sources sources = recorder_sources(recorder);
+	struct user_symbols *user = user_symbols_new(&sources);
+	const bool finished = recorder_drain(recorder, error) && write_end(recorder, end, user, error);
+	const GPtrArray *warnings = user_symbols_warnings(user);
+
+	for (guint i = 0; i < warnings->len; i++)
+		warn("%s", (const char *)warnings->pdata[i]);
+	user_symbols_free(user);
 	return finished;
 }

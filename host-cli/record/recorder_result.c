@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "record/recorder.h"
+/* What a command that records says about it. */
+#include "record/recorder_priv.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -31,16 +32,27 @@ void recorder_say_session(const struct recorder *recorder, bool verbose)
 		say("samples have no pid and no task name: %s", tasks_why);
 }
 
-void recorder_say_written(const struct recorder *recorder, const char *path)
+/* Warns of what an exact count does not contain. */
+static void say_unstepped(const json_t *statistics)
+{
+	uint64_t times = member_number(json_object_get(statistics, "total"), "unstepped", 0);
+
+	if (times != 0)
+		warn("this host cannot step user space: %" G_GUINT64_FORMAT
+		     " times the guest ran there uncounted; the counts are its kernel's",
+		     times);
+}
+
+void recorder_say_written(const struct recorder *recorder)
 {
 	struct stat status;
 	g_autofree char *size = NULL;
 
-	if (stat(path, &status) != 0)
+	if (stat(recorder->path, &status) != 0)
 		return;
 	size = units_format_bytes((uint64_t)status.st_size);
-	say("%" G_GUINT64_FORMAT " samples in %s (%s)", recorder_samples(recorder), path, size);
-	if (recorder_samples(recorder) == 0) {
+	say("%" G_GUINT64_FORMAT " samples in %s (%s)", recorder->samples, recorder->path, size);
+	if (recorder->samples == 0) {
 		json_t *time = recorder_time(recorder);
 		g_autofree char *sentence = vcpu_clocks_sentence(time);
 
@@ -48,21 +60,16 @@ void recorder_say_written(const struct recorder *recorder, const char *path)
 		if (sentence)
 			say("%s", sentence);
 	}
-	if (recorder_marks_left_out(recorder))
+	if (recorder->marks_left_out)
 		warn("only the first %u markers are kept", VPROF_MARKERS_MAX);
-	if (recorder_lost(recorder) != 0)
+	if (recorder->lost != 0)
 		warn("%" G_GUINT64_FORMAT " samples were lost because the rings were full; sample less often (-F, -c)",
-		     recorder_lost(recorder));
-	if (recorder_throttles(recorder) != 0)
+		     recorder->lost);
+	if (recorder->throttles != 0)
 		warn("the host's kernel stopped events %" G_GUINT64_FORMAT
 		     " times, until its next tick, as they overflowed more often than kernel.perf_event_max_sample_rate allows; sample less often (-F, -c), or raise that with sysctl",
-		     recorder_throttles(recorder));
-}
-
-void recorder_say_warnings(const GPtrArray *warnings)
-{
-	for (guint i = 0; i < warnings->len; i++)
-		warn("%s", (const char *)warnings->pdata[i]);
+		     recorder->throttles);
+	say_unstepped(recorder->statistics);
 }
 
 bool recording_print_top(const char *path, const char *sort, FILE *stream, GError **error)
@@ -85,16 +92,17 @@ bool recording_print_top(const char *path, const char *sort, FILE *stream, GErro
 	return true;
 }
 
-/* getopt_long has changed the order of argv, so the words come from /proc. */
-char **recorder_command_line(void)
+int recorder_conclude(struct recorder *recorder, const struct recorder_end *end, FILE *report)
 {
-	g_autofree char *bytes = NULL;
-	GPtrArray *words = g_ptr_array_new();
-	gsize n;
+	g_autoptr(GError) error = NULL;
 
-	if (g_file_get_contents("/proc/self/cmdline", &bytes, &n, NULL))
-		for (const char *word = bytes; word < bytes + n; word += strlen(word) + 1)
-			g_ptr_array_add(words, g_strdup(word));
-	g_ptr_array_add(words, NULL);
-	return (char **)g_ptr_array_free(words, FALSE);
+	if (!recorder_finish(recorder, end, &error)) {
+		failure(error);
+		say("what was recorded until then is in %s", recorder->path);
+		return STATUS_FAILED;
+	}
+	recorder_say_written(recorder);
+	if (report && !recording_print_top(recorder->path, NULL, report, &error))
+		return failure(error);
+	return STATUS_OK;
 }

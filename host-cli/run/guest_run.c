@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
+#include "engine/engine_find.h"
 #include "engine/engine_process.h"
 #include "lib/process/program_find.h"
 #include "run/run_terminal.h"
@@ -256,10 +257,9 @@ int guest_run_open(struct guest_run *run)
 	run->engine = engine_process_start(&config, &status, &error);
 	if (run->exec)
 		close(config.fds[ENGINE_AGENT]);
-	if (!run->engine) /* if it refused, it has printed the reason */
-		return g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED) ? status
-		                                                                                  : failure(error);
-	run->guest = engine_process_execute(run->engine, "query-guest", NULL, &error);
+	if (!run->engine)
+		return engine_process_failure(status, error);
+	run->guest = engine_ask(engine_process_client(run->engine), "query-guest", NULL, &error);
 	return run->guest ? STATUS_OK : failure(error);
 }
 
@@ -268,7 +268,6 @@ void guest_run_clear(struct guest_run *run)
 	engine_process_free(run->engine);
 	json_decref(run->guest);
 	json_decref(run->loop.end);
-	g_clear_error(&run->loop.output_error);
 	if (run->loop.signalfd > 0)
 		close(run->loop.signalfd);
 	exec_free(run->exec);
@@ -280,19 +279,11 @@ void guest_run_clear(struct guest_run *run)
 bool guest_run_go(struct guest_run *run, struct recorder *recorder, GError **error)
 {
 	const char *console = run->options->console;
-	json_t *started = engine_process_execute(run->engine, "guest-start", NULL, error);
 
-	if (!started)
-		return false;
-	json_decref(started);
 	run->loop.engine = run->engine;
 	run->loop.recorder = recorder;
 	run->loop.exec = run->exec;
-	run->loop.terminal = terminal_new(!console || strcmp(console, "stdio") == 0);
-	terminal_raw(run->loop.terminal);
-	run_loop_run(&run->loop);
-	terminal_free(g_steal_pointer(&run->loop.terminal));
-	return true;
+	return run_loop_run(&run->loop, !console || strcmp(console, "stdio") == 0, error);
 }
 
 static void say_engine_gone(const struct guest_run *run, const char *kept)
@@ -336,7 +327,7 @@ void guest_run_say_end(const struct guest_run *run, const char *kept)
 	if (run->exec)
 		exec_say_end(run->exec);
 	/* If the recording could not be written, the guest was stopped for that, which is reported elsewhere. */
-	if (run->loop.end && !run->loop.output_error && !command_ended(run))
+	if (run->loop.end && !run_loop_failed(&run->loop) && !command_ended(run))
 		say_guest_end(run);
 	if (run->loop.engine_gone)
 		say_engine_gone(run, kept);

@@ -7,6 +7,8 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
+#include "engine/engine_find.h"
+#include "run/run_terminal.h"
 #include "ui/message.h"
 #include "ui/progress.h"
 #include "ui/text.h"
@@ -65,6 +67,11 @@ void run_loop_signals_release(void)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+bool run_loop_failed(const struct run_loop *loop)
+{
+	return loop->recorder && recorder_failed(loop->recorder);
+}
+
 static bool loop_guest_gone(const struct run_loop *loop)
 {
 	return loop->end || loop->engine_gone;
@@ -79,11 +86,8 @@ static bool loop_over(const struct run_loop *loop)
 
 static void loop_ask_stop(struct run_loop *loop)
 {
-	json_t *answer = engine_process_execute(loop->engine, "guest-stop", NULL, NULL);
-
-	if (!answer)
+	if (!engine_tell(engine_process_client(loop->engine), "guest-stop", NULL, NULL))
 		loop->engine_gone = true;
-	json_decref(answer);
 }
 
 static void loop_take_event(struct run_loop *loop, const json_t *event)
@@ -163,9 +167,7 @@ static void loop_take_signals(struct run_loop *loop)
 /* If the recording cannot be written, the guest is ended. */
 static void loop_drain(struct run_loop *loop)
 {
-	if (!loop->recorder)
-		return;
-	if (!loop->output_error && !recorder_drain(loop->recorder, &loop->output_error))
+	if (loop->recorder && !recorder_failed(loop->recorder) && !recorder_drain(loop->recorder, NULL))
 		loop_ask_stop(loop);
 }
 
@@ -221,7 +223,7 @@ static int64_t loop_call_interval(struct run_loop *loop, int64_t due_us)
 	return due_us + interval_us;
 }
 
-void run_loop_run(struct run_loop *loop)
+static void loop_turn(struct run_loop *loop)
 {
 	struct pollfd entries[ENTRIES_MAX];
 	int64_t stop_us = 0, interval_us = g_get_monotonic_time() + (int64_t)loop->interval_s * G_USEC_PER_SEC;
@@ -244,11 +246,51 @@ void run_loop_run(struct run_loop *loop)
 		loop_drain(loop);
 		loop_show_progress(loop);
 		interval_us = loop_call_interval(loop, interval_us);
-		if ((loop->stop_asked || loop->end_asked || loop->output_error) && stop_us == 0)
+		if ((loop->stop_asked || loop->end_asked || run_loop_failed(loop)) && stop_us == 0)
 			stop_us = g_get_monotonic_time();
 		if (stop_us != 0 && g_get_monotonic_time() - stop_us > STOP_TIMEOUT_US) {
 			warn("the engine does not stop its guest");
 			loop->engine_gone = true;
 		}
 	}
+}
+
+/* The engine may have told it before it had us as a client. */
+static void loop_ask_pause(struct run_loop *loop)
+{
+	json_t *status = engine_ask(engine_process_client(loop->engine), "query-status", NULL, NULL);
+
+	if (json_object_get(status, "pause")) {
+		json_t *pause = json_pack("{s:O, s:I}", "pause", json_object_get(status, "pause"), "time-ns",
+		                          (json_int_t)g_get_monotonic_time() * 1000);
+
+		loop->on_pause(pause, loop->data);
+		json_decref(pause);
+	}
+	json_decref(status);
+}
+
+bool run_loop_run(struct run_loop *loop, bool console, GError **error)
+{
+	if (!engine_tell(engine_process_client(loop->engine), "guest-start", NULL, error))
+		return false;
+	if (loop->on_pause)
+		loop_ask_pause(loop);
+	loop->terminal = terminal_new(console);
+	terminal_raw(loop->terminal);
+	loop_turn(loop);
+	if (loop->agent && !loop->left_at_once)
+		agent_service_finish(loop->agent, loop->signalfd);
+	terminal_free(g_steal_pointer(&loop->terminal));
+	return true;
+}
+
+void run_loop_close(struct run_loop *loop)
+{
+	if (!loop->engine_gone) {
+		recorder_stop(loop->recorder, NULL);
+		engine_process_quit(loop->engine);
+	}
+	if (loop->stop_asked)
+		run_loop_signals_release();
 }

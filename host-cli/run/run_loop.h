@@ -20,8 +20,7 @@ struct run_loop {
 	struct recorder *recorder;   /* NULL: nothing is recorded */
 	struct exec *exec;           /* NULL: no command runs in the guest */
 	struct agent_service *agent; /* NULL: no agent */
-	struct terminal *terminal;
-	int signalfd; /* of run_loop_signals */
+	int signalfd;                /* of run_loop_signals */
 	/* The guest has booted another kernel; NULL: not possible. */
 	void (*on_kernel)(void *data);
 	/* It was paused, or runs again: "data" of guest-pause; NULL: not possible. */
@@ -32,13 +31,13 @@ struct run_loop {
 	void *interval_data;
 	uint64_t interval_s;
 	/* Set by run_loop_run. */
-	bool handed_on;       /* a signal that would stop the guest went to the command instead */
-	bool end_asked;       /* the command needs nothing more from the guest */
-	bool stop_asked;      /* the user asked for the end */
-	bool left_at_once;    /* and then did not wait for it */
-	bool engine_gone;     /* without saying how the guest ended */
-	json_t *end;          /* "data" of guest-ended; NULL if it did not come. Owned by the caller */
-	GError *output_error; /* the file could not be written; owned by the caller */
+	struct terminal *terminal;
+	bool handed_on;    /* a signal that would stop the guest went to the command instead */
+	bool end_asked;    /* the command needs nothing more from the guest */
+	bool stop_asked;   /* the user asked for the end */
+	bool left_at_once; /* and then did not wait for it */
+	bool engine_gone;  /* without saying how the guest ended */
+	json_t *end;       /* "data" of guest-ended; NULL if it did not come. Owned by the caller */
 };
 
 /*
@@ -49,7 +48,14 @@ int run_loop_signals(bool for_command, GError **error);
 /* Restores the default effect of SIGINT and the other signals, so that they end a hanging vprof. */
 void run_loop_signals_release(void);
 
-/* Returns when the guest has ended or the user does not wait for it. The rings may still contain records. */
-void run_loop_run(struct run_loop *loop);
+/*
+ * Starts the guest, and returns when it has ended or the user does not wait for it. The rings may still contain
+ * records. console: the terminal is the guest's console.
+ */
+bool run_loop_run(struct run_loop *loop, bool console, GError **error);
+/* The recording could not be written, and the guest was stopped for that. */
+bool run_loop_failed(const struct run_loop *loop);
+/* After a loop with a recorder: gets the last answers of an engine that still runs, and ends it. */
+void run_loop_close(struct run_loop *loop);
 
 #endif

@@ -69,7 +69,7 @@ void task_samples_add(struct task_table *table, const struct guest_engine *engin
 	if (events) {
 		g_autoptr(GPtrArray) rings = g_ptr_array_new_with_free_func((GDestroyNotify)ring_reader_free);
 
-		session_rings_get(rings, engine->client, "rings", NULL);
+		session_rings_get(engine->client, "rings", NULL, rings, NULL, NULL);
 		g_usleep(SAMPLING_US);
 		for (guint i = 0; i < rings->len; i++)
 			ring_take(table, running, g_ptr_array_index(rings, i), &events[0]);

@@ -7,6 +7,7 @@
 
 #include "engine/engine_find.h"
 #include "engine/engine_modules.h"
+#include "engine/guest_kernel.h"
 #include "lib/profile/chain.h"
 #include "lib/record/hex.h"
 #include "lib/symbol/symtab.h"
@@ -276,19 +277,20 @@ bool task_table_name(struct task_table *table, const struct guest_engine *engine
 	g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	g_autoptr(GArray) modules = g_array_new(FALSE, FALSE, sizeof(uint64_t));
 	g_autoptr(GError) why = NULL;
-	struct image *image = guest_engine_kernel(engine, kernel, &why);
-	struct symtab *symtab = image ? symtab_load(image, &why) : NULL;
+	struct guest_kernel found = guest_kernel_load(engine->client, engine->guest, kernel, &why);
 
-	image_free(image);
-	if (!symtab && kernel) {
+	if (!found.symtab && kernel) {
+		guest_kernel_clear(&found);
 		g_propagate_error(error, g_steal_pointer(&why));
 		return false;
 	}
-	if (!symtab)
-		table->no_symbols = g_strdup(why ? why->message : "its kernel is not known");
-	frames_name(table, symtab, seen, modules);
+	if (!found.symtab)
+		table->no_symbols =
+			g_strdup(g_error_matches(why, CLIENT_ERROR, CLIENT_ERROR_REMOTE) ? "its kernel is not known"
+		                                                                         : why->message);
+	frames_name(table, found.symtab, seen, modules);
 	module_symbols_ask(engine->client, modules, module_symbol_take, table, NULL);
-	symtab_free(symtab);
+	guest_kernel_clear(&found);
 	return true;
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/engine_find.h"
 #include "engine/guest_engine.h"
+#include "engine/guest_kernel.h"
 #include "engine/session_events.h"
 #include "lib/record/ring_reader.h"
 #include "reading/vcpu_clocks.h"
@@ -100,7 +101,7 @@ static bool source_take_session(struct top_source *source, json_t *session, GErr
 static bool source_map_rings(struct top_source *source, GError **error)
 {
 	source->rings = g_ptr_array_new_with_free_func((GDestroyNotify)ring_reader_free);
-	return session_rings_get(source->rings, source->engine.client, "rings", error);
+	return session_rings_get(source->engine.client, "rings", NULL, source->rings, NULL, error);
 }
 
 static bool source_start_session(struct top_source *source, GError **error)
@@ -169,13 +170,14 @@ static bool source_begin(struct top_source *source, GError **error)
 static void source_load_symbols(struct top_source *source, const char *kernel)
 {
 	g_autoptr(GError) why = NULL;
-	struct image *image = guest_engine_kernel(&source->engine, kernel, &why);
+	struct guest_kernel found = guest_kernel_load(source->engine.client, source->engine.guest, kernel, &why);
 
-	if (image)
-		source->symtab = symtab_load(image, &why);
+	source->symtab = g_steal_pointer(&found.symtab);
 	if (!source->symtab)
-		source->symtab_why = g_strdup(why ? why->message : "the guest's kernel is not known");
-	image_free(image);
+		source->symtab_why = g_strdup(g_error_matches(why, CLIENT_ERROR, CLIENT_ERROR_REMOTE)
+		                                      ? "the guest's kernel is not known"
+		                                      : why->message);
+	guest_kernel_clear(&found);
 }
 
 struct top_source *top_source_open(const struct attach_engine_options *options, const char *name, json_t *session,

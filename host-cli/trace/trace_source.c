@@ -258,7 +258,7 @@ bool trace_source_record(struct trace_source *source, GError **error)
 		return false;
 	source->tasks = json_is_true(json_object_get(answer, "tasks"));
 	json_decref(answer);
-	return session_rings_get(source->readers, source->client, "probe-rings", error);
+	return session_rings_get(source->client, "probe-rings", NULL, source->readers, NULL, error);
 }
 
 /* ---- events ---- */

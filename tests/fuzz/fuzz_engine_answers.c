@@ -9,6 +9,7 @@
 #include <vprof/control.h>
 
 #include "engine/engine_modules.h"
+#include "engine/guest_kernel.h"
 #include "fuzz_target.h"
 #include "lib/client/socket.h"
 #include "lib/parser/parser.h"
@@ -21,10 +22,16 @@
 
 /* ---- the rest of the command line: a kernel that is not known, and no files of programs ---- */
 
-struct image *guest_engine_kernel(const struct guest_engine *engine, const char *path, GError **error)
+struct guest_kernel guest_kernel_load(struct client *client, const json_t *guest, const char *path, GError **error)
 {
-	(void)engine, (void)path, (void)error;
-	return NULL;
+	(void)client, (void)guest, (void)path;
+	g_set_error_literal(error, CLIENT_ERROR, CLIENT_ERROR_REMOTE, "not known");
+	return (struct guest_kernel){0};
+}
+
+void guest_kernel_clear(struct guest_kernel *kernel)
+{
+	(void)kernel;
 }
 
 struct task_user *task_user_new(const struct task_table *table, const struct guest_engine *engine,
