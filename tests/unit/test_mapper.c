@@ -10,6 +10,8 @@
 #include "stream/mapper.h"
 
 #define SECOND UINT64_C(1000000000)
+#define RING_BYTES (1u << 19)
+#define BYTES_PER_S (RING_BYTES / ANNOUNCE_SHARE)
 
 static struct fake_process process;
 static struct announcer announcer;
@@ -35,7 +37,7 @@ static void setup(void)
 	fake_node_slot(&process, leaf, 1, 0x400fff, fake_vma(&process, 0x400000, 0x401000, 0, file, false));
 	fake_node_slot(&process, leaf, 2, 0x47ffff, text_vma);
 	fake_node_slot(&process, leaf, 3, UINT64_MAX, 0);
-	read_ring_open(4096);
+	read_ring_open(RING_BYTES);
 	announcer = (struct announcer){.ring = ring};
 	tables = table_store_new();
 	mapper_init(&mapper, &fake_tree_layout, &announcer, tables);
@@ -312,10 +314,124 @@ START_TEST(a_full_ring_is_tried_again)
 	while (ring_write(ring, record, record_comm_encode(&comm, &id, record, sizeof(record)), &id))
 		;
 	sample(SECOND);
-	ck_assert_uint_eq(announcer.dropped, 1);
+	ck_assert_uint_eq(announcer.later[ANNOUNCE_MAPPINGS], 1);
+	ck_assert_uint_eq(announcer.dropped, 0);
 	assert_said("");
 	sample(2 * SECOND);
 	assert_said("7/8 401000+7f000@1000 /bench#ab ");
+}
+END_TEST
+
+/* Reads what is in the ring: how many mappings, their bytes, and the number of those that begin at `address`. */
+static unsigned mappings_read(size_t *read, uint64_t address, unsigned *there)
+{
+	const struct perf_event_header *record;
+	struct record_mmap mmap;
+	unsigned n = 0;
+	size_t bytes;
+
+	while ((record = ring_reader_next(reader, &bytes)) != NULL) {
+		ck_assert(record_mmap_decode(record, bytes, &mmap));
+		*there += mmap.start == address;
+		*read += bytes;
+		n++;
+	}
+	ring_reader_release(reader);
+	return n;
+}
+
+#define MANY 500u
+#define MANY_START UINT64_C(0x10000000)
+#define MANY_STEP UINT64_C(0x2000)
+
+/* /bench, and then MANY pages of code of a file with a long name, in a list. */
+static void map_many(void)
+{
+	static struct vma_layout list;
+	uint64_t top = fake_dentry(&process, 0, "/"), mount = fake_mount(&process, top, 0, 0), file, last = text_vma;
+	char name[200];
+
+	list = fake_tree_layout;
+	list.has_tree = false;
+	list.mm_list = fake_tree_layout.mm_tree;
+	list.next = 0x10;
+	memset(name, 'f', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	file = fake_file(&process, mount, fake_dentry(&process, top, name));
+	fake_set(&process, task.mm, list.mm_list, text_vma);
+	for (unsigned i = 0; i < MANY; i++) {
+		const uint64_t start = MANY_START + i * MANY_STEP;
+		const uint64_t vma = fake_vma(&process, start, start + 0x1000, 0, file, true);
+
+		fake_set(&process, last, list.next, vma);
+		last = vma;
+	}
+	mapper_init(&mapper, &list, &announcer, tables);
+}
+
+/* A loop of forks of a process with many mappings, as vprof sees it: a new process with each of many samples. */
+START_TEST(many_processes_share_one_budget)
+{
+	const unsigned samples = 10000;
+	const uint64_t step_ns = SECOND / 1000, ip = MANY_START + 400 * MANY_STEP;
+	unsigned n = 0, there = 0;
+	size_t bytes = 0;
+
+	fake_elf_page(&process, 0x400000, 0xab);
+	map_many();
+	for (unsigned i = 0; i < samples; i++) {
+		task.pid = 100 + i / 20;
+		sample_at(SECOND + i * step_ns, ip + 0x10);
+		n += mappings_read(&bytes, ip, &there);
+	}
+	ck_assert_uint_le(bytes, RING_BYTES / 2 + (samples / 1000 + 1) * BYTES_PER_S);
+	ck_assert_uint_ge(n, 100);
+	/* What the sample needs comes first. */
+	ck_assert_uint_ge(there, 50);
+	ck_assert_uint_ge(announcer.later[ANNOUNCE_MAPPINGS], 100);
+	/* Another process finds its share of the budget. */
+	task.pid = 99;
+	there = 0;
+	for (unsigned i = 0; i < 100; i++)
+		sample_at(12 * SECOND + i * 10 * step_ns, 0x401234);
+	mappings_read(&bytes, 0x401000, &there);
+	ck_assert_uint_eq(there, 1);
+}
+END_TEST
+
+START_TEST(what_is_over_the_budget_comes_later)
+{
+	unsigned n = 0, there = 0;
+	size_t bytes = 0;
+	uint64_t now = SECOND;
+
+	fake_elf_page(&process, 0x400000, 0xab);
+	map_many();
+	sample(now);
+	n = mappings_read(&bytes, 0, &there);
+	ck_assert_uint_ge(n, 20);
+	ck_assert_uint_lt(n, 1 + MANY);
+	while (n < 1 + MANY) {
+		now += SECOND;
+		ck_assert_uint_lt(now, 100 * SECOND);
+		sample(now);
+		n += mappings_read(&bytes, 0, &there);
+	}
+	ck_assert_uint_eq(n, 1 + MANY);
+	for (unsigned i = 0; i < 10; i++)
+		sample(now + i * SECOND);
+	ck_assert_uint_eq(mappings_read(&bytes, 0, &there), 0);
+}
+END_TEST
+
+START_TEST(time_is_paid_for)
+{
+	announcer.budget = (struct announce_budget){.since_ns = SECOND, .bytes = 1000, .ns = -10000000};
+	sample(SECOND + 100000000);
+	assert_said("");
+	sample(SECOND + 300000000);
+	assert_said("7/8 401000+7f000@1000 /bench ");
+	ck_assert_uint_eq(announcer.later[ANNOUNCE_MAPPINGS], 1);
 }
 END_TEST
 
@@ -346,6 +462,9 @@ int main(void)
 	tcase_add_test(tests, a_build_id_comes_when_its_page_is_there);
 	tcase_add_test(tests, a_build_id_that_never_comes_is_given_up);
 	tcase_add_test(tests, a_full_ring_is_tried_again);
+	tcase_add_test(tests, many_processes_share_one_budget);
+	tcase_add_test(tests, what_is_over_the_budget_comes_later);
+	tcase_add_test(tests, time_is_paid_for);
 	tcase_add_test(tests, kernel_threads_have_none);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

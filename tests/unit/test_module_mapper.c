@@ -91,7 +91,7 @@ START_TEST(a_full_ring_is_tried_again)
 	while (ring_write(ring, record, record_comm_encode(&comm, &id, record, sizeof(record)), &id))
 		;
 	sample(SECOND);
-	ck_assert_uint_eq(announcer.dropped, 1);
+	ck_assert_uint_eq(announcer.later[ANNOUNCE_MAPPINGS], 1);
 	assert_said("");
 	sample(2 * SECOND);
 	assert_said("kernel -1 ffffffffc0000000+8000@0 [ext4]#aa ");

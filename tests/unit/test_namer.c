@@ -205,6 +205,9 @@ START_TEST(a_full_ring_is_tried_again)
 
 	ck_assert_msg(g_str_has_prefix(text, expected) && strstr(text, "many"), "%s", text);
 	ck_assert_ptr_nonnull(task_cache_find(&namer.tasks, &last));
+	/* So it was not lost. */
+	ck_assert_uint_eq(ring_statistics(ring).dropped, 0);
+	ck_assert_uint_eq(ring_statistics(ring).full_times, 0);
 }
 END_TEST
 

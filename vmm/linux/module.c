@@ -280,16 +280,29 @@ static void list_read(struct module_table *table, const struct module_layout *la
 	}
 }
 
+/* *changed: since the last reading. */
+static bool is_due(const struct module_table *table, const uint64_t links[2], uint64_t now_ns, bool *changed)
+{
+	*changed = links[0] != table->first || links[1] != table->last;
+	return (*changed || !table->settled) && now_ns >= table->not_before_ns;
+}
+
+bool module_table_is_due(const struct module_table *table, const struct module_layout *layout, struct page_walk *walk,
+                         uint64_t now_ns)
+{
+	uint64_t links[2];
+	bool changed;
+
+	return kernel_read(walk, layout->head, links, sizeof(links)) && is_due(table, links, now_ns, &changed);
+}
+
 bool module_table_update(struct module_table *table, const struct module_layout *layout, struct page_walk *walk,
                          uint64_t now_ns)
 {
 	uint64_t links[2];
+	bool changed;
 
-	if (!kernel_read(walk, layout->head, links, sizeof(links)))
-		return false;
-	bool changed = links[0] != table->first || links[1] != table->last;
-
-	if ((!changed && table->settled) || now_ns < table->not_before_ns)
+	if (!kernel_read(walk, layout->head, links, sizeof(links)) || !is_due(table, links, now_ns, &changed))
 		return false;
 	table->wait_ns =
 		changed ? MODULE_WAIT_MIN_NS : CLAMP(2 * table->wait_ns, MODULE_WAIT_MIN_NS, MODULE_WAIT_MAX_NS);

@@ -100,6 +100,10 @@ struct module_table {
 bool module_table_update(struct module_table *table, const struct module_layout *layout, struct page_walk *walk,
                          uint64_t now_ns);
 
+/* Whether module_table_update would read it now. One read. */
+bool module_table_is_due(const struct module_table *table, const struct module_layout *layout, struct page_walk *walk,
+                         uint64_t now_ns);
+
 /* Whether it is still loaded where it was; it may have been loaded again there. Two reads, no lock, no allocation. */
 bool module_is_there(const struct module_layout *layout, struct page_walk *walk, const struct module *module);
 

@@ -28,13 +28,18 @@
 
 void sampler_statistics_set(struct sampler *sampler, const struct counter_statistics *statistics)
 {
+	const struct announcer *announcer = &sampler->sampling->announcer;
+
 	statistic_set(&sampler->statistics.overflow, statistics->overflows);
 	statistic_set(&sampler->statistics.throttled, statistics->throttled);
 	statistic_set(&sampler->statistics.skiptick, statistics->idle);
 	statistic_set(&sampler->statistics.intr_processed, statistics->signals);
 	statistic_set(&sampler->statistics.intr_ignored, statistics->ignored);
 	statistic_set(&sampler->statistics.expected, statistics->expected);
-	statistic_set(&sampler->statistics.dropbuf_task, sampler->sampling->announcer.dropped);
+	statistic_set(&sampler->statistics.dropbuf_task, announcer->dropped);
+	statistic_set(&sampler->statistics.mappings_later, announcer->later[ANNOUNCE_MAPPINGS]);
+	statistic_set(&sampler->statistics.build_ids_later, announcer->later[ANNOUNCE_BUILD_IDS]);
+	statistic_set(&sampler->statistics.cgroups_later, announcer->later[ANNOUNCE_CGROUPS]);
 }
 
 static void throttle_end(struct sampling *sampling, unsigned event, uint64_t time_ns)

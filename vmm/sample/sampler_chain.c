@@ -139,7 +139,7 @@ static void python_found(const struct python_frame *frame, struct page_walk *mem
 	uint64_t *slot = &sampling->pythons[(hash >> 32) % SAMPLER_PYTHON_SLOTS];
 	char name[PYTHON_NAME_BYTES];
 
-	if (*slot == hash)
+	if (*slot == hash || announcer_room(&sampling->announcer, ANNOUNCE_MAPPINGS, sample->time_ns) == 0)
 		return;
 	python_frame_name(frame, &sampling->unwind.code->python, memory, name);
 	const struct record_id id = {.pid = sample->pid,

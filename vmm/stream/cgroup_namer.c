@@ -36,8 +36,13 @@ static bool path_write(struct cgroup_namer *namer, struct page_walk *walk, struc
                        const struct record_id *id)
 {
 	char buffer[CGROUP_PATH_BYTES];
+
+	if (announcer_room(namer->announcer, ANNOUNCE_CGROUPS, id->time_ns) == 0)
+		return false;
+	const uint64_t begin_ns = announcer_begin(namer->announcer);
 	const char *path = cgroup_path(namer->layout, walk, &seen->cgroup, buffer);
 
+	announcer_end(namer->announcer, begin_ns);
 	if (!path)
 		return --seen->tries == 0;
 	return announce_cgroup(namer->announcer, &(struct record_cgroup){seen->cgroup.id, {path}}, id);

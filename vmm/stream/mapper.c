@@ -25,7 +25,12 @@ struct look {
 	bool again;      /* for build-ids only */
 	bool written;    /* every mapping is in the ring */
 	bool complete;   /* with its build-id */
-	const struct user_code *before;
+	uint64_t from;   /* mappings below are in the ring, of earlier looks */
+	uint64_t ahead;  /* so is this one, of a sample; 0: none */
+	uint64_t next;   /* the first mapping that is left to the next look; 0: none */
+	uint64_t user_ip;
+	int64_t floor; /* what the look leaves of the budget's bytes */
+	const struct mapper_code *before;
 	struct mapper_code now;
 	struct mapper_build *build; /* of the mapping at hand; NULL: there is no room */
 	uint64_t gap;               /* where the last executable mapping ended */
@@ -69,9 +74,11 @@ static bool look_write(struct look *look, const struct record_mmap *mapping)
 /* Writes what is gone: the parts of `before` between the last executable mapping and `end`. */
 static bool gap_write(struct look *look, uint64_t end)
 {
-	for (unsigned i = 0; i < look->before->n; i++) {
-		uint64_t from = MAX(look->before->ranges[i].start, look->gap);
-		uint64_t to = MIN(look->before->ranges[i].end, end);
+	const struct user_code *before = &look->before->user;
+
+	for (unsigned i = 0; i < before->n; i++) {
+		uint64_t from = MAX(before->ranges[i].start, look->gap);
+		uint64_t to = MIN(before->ranges[i].end, end);
 		const struct record_mmap gone = {
 			.mode = PERF_RECORD_MISC_USER,
 			.pid = look->id->pid,
@@ -102,17 +109,43 @@ static bool code_add(struct look *look, const struct vma *vma)
 	return true;
 }
 
-static bool was_there(const struct look *look, const struct vma *vma)
+/* With this build-id, or with one that cannot be read now. What no range is known of is written for a build-id only. */
+static bool was_written(const struct look *look, const struct vma *vma, const uint8_t *build_id, size_t n)
 {
-	const struct user_range *range = user_code_find(look->before, vma->start);
+	const struct user_range *range = user_code_find(&look->before->user, vma->start);
 
-	return range && range->start == vma->start && range->end == vma->end;
+	if (!look->again || (!range && look->build))
+		return false;
+	if (!range)
+		return n == 0;
+	const struct mapper_build *build = &look->before->builds[range - look->before->user.ranges];
+
+	return range->start == vma->start && range->end == vma->end &&
+	       (n == 0 || (build->bytes == n && memcmp(build->build_id, build_id, n) == 0));
 }
 
-static bool mapping_write(struct look *look, const struct vma *vma, const char *name)
+/* Over the budget, only the mapping that the sample itself is in is written. */
+static bool is_due(struct look *look, const struct vma *vma)
 {
-	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
-	size_t n = build_id_read(look, vma, build_id);
+	if (vma->start < look->from || vma->start == look->ahead)
+		return false;
+	if (look->user_ip >= vma->start && look->user_ip < vma->end) {
+		look->ahead = vma->start;
+		return true;
+	}
+	if (look->next == 0 && look->mapper->announcer->budget.bytes <= look->floor)
+		look->next = vma->start;
+	return look->next == 0;
+}
+
+/* Nothing is left that the look is for. */
+static bool is_over(const struct look *look, const struct vma *vma)
+{
+	return look->next != 0 && look->now.user.n == USER_CODE_RANGES && vma->start > look->user_ip;
+}
+
+static bool mapping_write(struct look *look, const struct vma *vma, const char *name, const uint8_t *build_id, size_t n)
+{
 	const struct record_mmap mapping = {
 		.mode = PERF_RECORD_MISC_USER,
 		.pid = look->id->pid,
@@ -125,7 +158,7 @@ static bool mapping_write(struct look *look, const struct vma *vma, const char *
 		.file_name = {name},
 	};
 
-	return (n == 0 && look->again && was_there(look, vma)) || look_write(look, &mapping);
+	return was_written(look, vma, build_id, n) || look_write(look, &mapping);
 }
 
 /* Code without a file that begins as a library does. */
@@ -139,6 +172,7 @@ static bool is_vdso(const struct look *look, const struct vma *vma)
 
 static bool mapping_look(const struct vma *vma, void *data)
 {
+	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
 	struct look *look = data;
 	char buffer[FILE_NAME_BYTES];
 	const char *name = ANONYMOUS;
@@ -147,6 +181,8 @@ static bool mapping_look(const struct vma *vma, void *data)
 		look->head = *vma;
 	if (!vma->executable)
 		return true;
+	if (is_over(look, vma))
+		return false;
 	if (is_vdso(look, vma)) {
 		look->head = *vma;
 		name = VDSO;
@@ -155,17 +191,34 @@ static bool mapping_look(const struct vma *vma, void *data)
 	}
 	if (!code_add(look, vma))
 		return false;
+	const bool due = is_due(look, vma);
+	const size_t n = due || look->build ? build_id_read(look, vma, build_id) : 0;
+
+	if (!due)
+		return true;
 	if (vma->file != 0)
 		name = vma_file_name(look->mapper->layout, look->walk, vma->file, buffer);
 	if (name)
-		return mapping_write(look, vma, name);
+		return mapping_write(look, vma, name, build_id, n);
 	look->written = false;
 	return true;
 }
 
-static void process_look(struct mapper *mapper, struct mapper_process *process, struct page_walk *walk,
-                         const struct record_id *id)
+static bool same_state(const struct vma_state *a, const struct vma_state *b)
 {
+	return a->exec_pages == b->exec_pages && a->start_code == b->start_code && a->start_stack == b->start_stack;
+}
+
+/* How far one process may go: a share of what all have, so that a process that needs much leaves some to others. */
+static int64_t floor_of(const struct announcer *announcer, size_t room)
+{
+	return announcer->ring ? announcer->budget.bytes - (int64_t)(room / MAPPER_SHARE) : INT64_MIN;
+}
+
+static void process_look(struct mapper *mapper, struct mapper_process *process, struct page_walk *walk,
+                         const struct record_id *id, uint64_t user_ip, size_t room)
+{
+	const uint64_t begin_ns = announcer_begin(mapper->announcer);
 	struct look look = {
 		.mapper = mapper,
 		.walk = walk,
@@ -173,22 +226,50 @@ static void process_look(struct mapper *mapper, struct mapper_process *process, 
 		.again = process->written,
 		.written = true,
 		.complete = true,
-		.before = &process->code.user,
+		.from = process->from,
+		.ahead = process->ahead,
+		.user_ip = user_ip,
+		.floor = floor_of(mapper->announcer, room),
+		.before = &process->code,
 	};
-	bool all = vma_each(mapper->layout, walk, process->mm, mapping_look, &look) && gap_write(&look, USER_SPACE_END);
+
+	if (process->from == 0)
+		process->begun = process->state;
+	bool all = (vma_each(mapper->layout, walk, process->mm, mapping_look, &look) || look.next != 0) &&
+	           gap_write(&look, look.next != 0 ? look.gap : USER_SPACE_END);
 
 	if (all) {
 		process->code = look.now;
 		process->known = true;
 		process->tables = 0;
 	}
-	process->written |= all && look.written;
-	process->tries = process->written && look.complete ? 0 : process->tries - 1;
+	process->from = all ? look.next : 0;
+	process->ahead = process->from != 0 ? look.ahead : 0;
+	if (process->from != 0) {
+		announcer_count_later(mapper->announcer, process->written ? ANNOUNCE_BUILD_IDS : ANNOUNCE_MAPPINGS);
+	} else {
+		process->written |= all && look.written && same_state(&process->begun, &process->state);
+		process->tries = process->written && look.complete ? 0 : process->tries - 1;
+	}
+	announcer_end(mapper->announcer, begin_ns);
 }
 
-static bool same_state(const struct vma_state *a, const struct vma_state *b)
+/* Over the budget, it costs no attempt. */
+static void process_try(struct mapper *mapper, struct mapper_process *process, struct page_walk *walk,
+                        const struct record_id *id, uint64_t user_ip)
 {
-	return a->exec_pages == b->exec_pages && a->start_code == b->start_code && a->start_stack == b->start_stack;
+	const size_t room = announcer_room(mapper->announcer, process->written ? ANNOUNCE_BUILD_IDS : ANNOUNCE_MAPPINGS,
+	                                   id->time_ns);
+
+	process->not_before_ns = id->time_ns + MAPPER_WAIT_MIN_NS;
+	if (room == 0)
+		return;
+	process_look(mapper, process, walk, id, user_ip, room);
+	process->due_ns = MAX(process->due_ns, id->time_ns) + MAPPER_WAIT_MIN_NS;
+	if (process->from != 0)
+		return;
+	process->not_before_ns = id->time_ns + process->wait_ns;
+	process->wait_ns = MIN(2 * process->wait_ns, MAPPER_WAIT_MAX_NS);
 }
 
 /* One that is new has a state that none has. An mm_struct has more than 1 KiB and is aligned to 64 bytes. */
@@ -270,11 +351,7 @@ const struct user_code *mapper_task(struct mapper *mapper, struct page_walk *wal
 		process->written = false;
 		process->tries = 1;
 	}
-	if (process->tries != 0 && id->time_ns >= process->not_before_ns) {
-		process_look(mapper, process, walk, id);
-		process->due_ns = MAX(process->due_ns, id->time_ns) + MAPPER_WAIT_MIN_NS;
-		process->not_before_ns = id->time_ns + process->wait_ns;
-		process->wait_ns = MIN(2 * process->wait_ns, MAPPER_WAIT_MAX_NS);
-	}
+	if (process->tries != 0 && id->time_ns >= process->not_before_ns)
+		process_try(mapper, process, walk, id, user_ip);
 	return code_of(mapper, process);
 }

@@ -4,9 +4,10 @@
  * PERF_RECORD_MMAP2 each, with the build-id of the mapped file where guest memory holds it, else a PERF_RECORD_MMAP.
  * When the mappings of a process change, all are written again, and a PERF_RECORD_MMAP named VPROF_UNMAPPED for each
  * that is gone.
- * On the vCPU's thread. A walk takes some ten microseconds. A process with ever-changing mappings is walked no more
- * often than every MAPPER_WAIT_MIN_NS, after MAPPER_BURST walks that may come at once: programs map their libraries
- * one after the other when they start.
+ * On the vCPU's thread. A walk takes some ten microseconds. All processes share the budget of the announcer; one of
+ * them gets at most one part in MAPPER_SHARE of it at a time, the mapping that the sample is in first, and the rest
+ * with later samples. A process with ever-changing mappings is walked no more often than every MAPPER_WAIT_MIN_NS,
+ * after MAPPER_BURST walks that may come at once: programs map their libraries one after the other when they start.
  */
 #ifndef VPROF_STREAM_MAPPER_H
 #define VPROF_STREAM_MAPPER_H
@@ -27,6 +28,7 @@
 #define MAPPER_TRY_NS UINT64_C(1000000)
 #define MAPPER_BURST 32u
 #define MAPPER_WAIT_MIN_NS UINT64_C(10000000)
+#define MAPPER_SHARE 4u
 #define MAPPER_WAIT_MAX_NS UINT64_C(1000000000)
 
 /* Where a process has code, and which build of a file it is of; without a build-id: 0 bytes. */
@@ -44,6 +46,9 @@ struct mapper_process {
 	unsigned tries; /* attempts left; 0: all is written until the state changes */
 	bool written;   /* everything but build-ids */
 	struct vma_state state;
+	uint64_t from;          /* where the next look goes on; 0: it begins anew */
+	uint64_t ahead;         /* a mapping further on that is written already; 0: none */
+	struct vma_state begun; /* the state when the last look began anew */
 	uint64_t wait_ns, not_before_ns;
 	uint64_t due_ns;         /* when all walks would be over, one every MAPPER_WAIT_MIN_NS */
 	bool known;              /* `code` is of a walk; else there was none */

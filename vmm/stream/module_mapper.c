@@ -58,7 +58,8 @@ static void range_announce(struct module_mapper *mapper, const struct module_ran
 
 	if (*slot == hash)
 		return;
-	if (range_write(mapper, module, range, id))
+	if (announcer_room(mapper->announcer, ANNOUNCE_MAPPINGS, id->time_ns) != 0 &&
+	    range_write(mapper, module, range, id))
 		*slot = hash;
 	else
 		mapper->table.settled = false;
@@ -66,9 +67,14 @@ static void range_announce(struct module_mapper *mapper, const struct module_ran
 
 bool module_mapper_sample(struct module_mapper *mapper, struct page_walk *walk, const struct record_id *id)
 {
-	if (!mapper->layout || !module_table_update(&mapper->table, mapper->layout, walk, id->time_ns))
+	if (!mapper->layout || !module_table_is_due(&mapper->table, mapper->layout, walk, id->time_ns) ||
+	    announcer_room(mapper->announcer, ANNOUNCE_MAPPINGS, id->time_ns) == 0)
 		return false;
-	for (unsigned i = 0; i < mapper->table.n_ranges; i++)
+	const uint64_t begin_ns = announcer_begin(mapper->announcer);
+	const bool read = module_table_update(&mapper->table, mapper->layout, walk, id->time_ns);
+
+	for (unsigned i = 0; read && i < mapper->table.n_ranges; i++)
 		range_announce(mapper, &mapper->table.ranges[i], id);
-	return true;
+	announcer_end(mapper->announcer, begin_ns);
+	return read;
 }

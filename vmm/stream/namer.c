@@ -23,8 +23,8 @@ static void task_unclaim(struct task_claims *claims, const struct task *task)
 	atomic_store_explicit(&claims->slots[task_hash(task) >> 16 & (TASK_CLAIMS - 1)], 0, memory_order_relaxed);
 }
 
-/* Writes a FORK or EXIT of `task`. The parent is 0 when it cannot be read. */
-static bool task_write(struct namer *namer, uint32_t type, struct page_walk *walk, const struct task *task,
+/* Writes a FORK or EXIT of `task`. The parent is 0 when it cannot be read. `again`: without room, the caller does. */
+static bool task_write(struct namer *namer, uint32_t type, bool again, struct page_walk *walk, const struct task *task,
                        const struct record_id *sample)
 {
 	const struct record_id id = {
@@ -36,7 +36,7 @@ static bool task_write(struct namer *namer, uint32_t type, struct page_walk *wal
 
 	const struct record_task said = {type, task->pid, parent.pid, task->tid, parent.tid, id.time_ns};
 
-	return announce_task(namer->announcer, &said, &id);
+	return again ? announce_task(namer->announcer, &said, &id) : announce_end(namer->announcer, &said, &id);
 }
 
 /* True when this vCPU has announced the task. */
@@ -45,7 +45,7 @@ static bool task_announce(struct namer *namer, struct page_walk *walk, const str
 {
 	if (!task_claim(namer->claims, task))
 		return false;
-	if (task_write(namer, PERF_RECORD_FORK, walk, task, id))
+	if (task_write(namer, PERF_RECORD_FORK, true, walk, task, id))
 		return true;
 	task_unclaim(namer->claims, task);
 	return false;
@@ -83,7 +83,8 @@ static void task_check_end(struct namer *namer, struct page_walk *walk, const st
 	if (!entry || entry->task.address == current->address ||
 	    !task_has_ended(&namer->kernel->tasks, walk, &entry->task))
 		return;
-	if (!entry->announced || namer->by_switches || task_write(namer, PERF_RECORD_EXIT, walk, &entry->task, id))
+	if (!entry->announced || namer->by_switches ||
+	    task_write(namer, PERF_RECORD_EXIT, true, walk, &entry->task, id))
 		*entry = (struct task_entry){0};
 }
 
@@ -115,6 +116,6 @@ void namer_left(struct namer *namer, struct page_walk *walk, const struct task *
 	entry = task_cache_find(&namer->tasks, task);
 	if (!entry || !task_has_ended(&namer->kernel->tasks, walk, task))
 		return;
-	task_write(namer, PERF_RECORD_EXIT, walk, task, id);
+	task_write(namer, PERF_RECORD_EXIT, false, walk, task, id);
 	*entry = (struct task_entry){0};
 }

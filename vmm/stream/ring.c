@@ -232,13 +232,23 @@ static size_t lost_record(const struct ring *ring, const struct record_id *id, u
 	return ring->lost != 0 ? record_lost_encode(&lost, id, to, room) : 0;
 }
 
+static bool fits(const struct ring *ring, size_t bytes, uint64_t unread)
+{
+	return bytes + RING_LOST_BYTES_MAX <= ring->data_bytes - unread;
+}
+
+bool ring_has_room(const struct ring *ring, size_t bytes)
+{
+	return fits(ring, bytes + (ring->lost != 0 ? RING_LOST_BYTES_MAX : 0), ring_unread(ring));
+}
+
 bool ring_write(struct ring *ring, const void *record, size_t bytes, const struct record_id *lost_id)
 {
 	uint64_t lost[RING_LOST_BYTES_MAX / sizeof(uint64_t)];
 	size_t lost_bytes = lost_record(ring, lost_id, (uint8_t *)lost, sizeof(lost));
 	uint64_t unread = ring_unread(ring);
 
-	if (lost_bytes + bytes + RING_LOST_BYTES_MAX > ring->data_bytes - unread) {
+	if (!fits(ring, lost_bytes + bytes, unread)) {
 		statistic_add(&ring->full_times, ring->lost++ == 0);
 		statistic_add(&ring->dropped, 1);
 		return false;

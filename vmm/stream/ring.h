@@ -38,6 +38,12 @@ void ring_set_watermark(struct ring *ring, size_t bytes);
 bool ring_write(struct ring *ring, const void *record, size_t bytes, const struct record_id *lost_id);
 
 /*
+ * Whether ring_write has room for a record of so many bytes, and for what it says of lost ones before it. Producer
+ * thread only.
+ */
+bool ring_has_room(const struct ring *ring, size_t bytes);
+
+/*
  * Writes the PERF_RECORD_LOST for records dropped since the last one. False when the ring is still full; not with
  * `last`, for which there is always room once, so that a ring that is full and no longer read says what was lost.
  */

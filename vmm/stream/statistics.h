@@ -20,8 +20,12 @@
 	X(dropbuf, "times that the ring was full, until there was room again: a PERF_RECORD_LOST each")             \
 	X(dropbuf_sample, "samples dropped because the ring was full")                                              \
 	X(dropbuf_task, "records about tasks that found no room in the ring, and were tried again")                 \
+	X(mappings_later,                                                                                           \
+	  "times that mappings were left to a later sample: more than a twentieth of the vCPU's time or ring")      \
+	X(build_ids_later, "times that a search for build-ids was left to a later sample, for the same reason")     \
+	X(cgroups_later, "times that the path of a cgroup was left to a later sample, for the same reason")         \
 	X(readevt, "records that the ring's reader has given back")                                                 \
-	X(dropevt, "records of any kind that found no room in the ring")                                            \
+	X(dropevt, "records of any kind that found no room in the ring, and were lost")                             \
 	X(skiptick, "timer ticks that found the vCPU thread asleep, not written")                                   \
 	X(recurevt, "times that an overflow came while others were being recorded; not known of sigmask")           \
 	X(intr_processed, "overflow signals taken: overflow, skiptick and those that came together")                \
