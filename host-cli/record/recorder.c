@@ -255,8 +255,8 @@ json_t *recorder_time(const struct recorder *recorder)
 /* Updates what is known of the guest with this kernel. If the engine ends meanwhile, the old facts stay. */
 static void facts_ask(struct recorder *recorder)
 {
-	static const char *const facts[] = {"tasks",       "tasks-why", "mappings-why",
-	                                    "modules-why", "unwinder",  "unwinder-why"};
+	static const char *const facts[] = {"tasks",    "tasks-why",    "mappings-why", "modules-why",
+	                                    "unwinder", "unwinder-why", "waits-why"};
 	json_t *session = engine_ask(recorder->config.client, "query-session", NULL, NULL);
 
 	for (size_t i = 0; session && i < G_N_ELEMENTS(facts); i++)

@@ -214,7 +214,8 @@ static json_t *recorder_missing(const struct recorder *recorder)
 	static const struct {
 		const char *what, *member;
 	} whys[] = {{"tasks", "tasks-why"},     {"mapped files", "mappings-why"}, {"cgroups", "cgroups-why"},
-	            {"modules", "modules-why"}, {"ORC", "unwinder-why"},          {"route", "route-why"}};
+	            {"modules", "modules-why"}, {"ORC", "unwinder-why"},          {"route", "route-why"},
+	            {"waits", "waits-why"}};
 	json_t *missing = json_array();
 
 	for (size_t i = 0; i < G_N_ELEMENTS(whys); i++) {

@@ -21,11 +21,16 @@ void recorder_say_session(const struct recorder *recorder, bool verbose)
 	const json_t *session = recorder_session(recorder);
 	const char *why = member_text(session, "why"), *delivery = member_text(session, "delivery");
 	const char *tasks_why = member_text(session, "tasks-why"), *route_why = member_text(session, "route-why");
+	const char *unwinder_why = member_text(session, "unwinder-why"), *waits_why = member_text(session, "waits-why");
 
 	if (route_why)
 		say("%s is not the best route; %s", delivery, route_why);
 	if (why)
 		say("%s", why);
+	if (unwinder_why)
+		warn("the kernel's call chains follow frame pointers, without ORC: %s", unwinder_why);
+	if (waits_why)
+		warn("%s", waits_why);
 	if (verbose && delivery)
 		say("overflows become exits by %s; call chains: %s", delivery, member_text(session, "call-graph"));
 	if (verbose && tasks_why)

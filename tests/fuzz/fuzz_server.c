@@ -127,6 +127,11 @@ bool session_modules_find(struct session_modules *modules G_GNUC_UNUSED, uint64_
 	return false;
 }
 
+const char *session_waits_why(const struct session *session G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
 const char *session_tasks_why(const struct session *session G_GNUC_UNUSED)
 {
 	return NULL;

@@ -31,6 +31,27 @@ static const char *state_name(enum guest_state state)
 	return names[state];
 }
 
+/* What the last session has to do without, and why. */
+static json_t *missing_json(const struct session *session)
+{
+	const struct {
+		const char *what, *why;
+	} parts[] = {
+		{"tasks", session_tasks_why(session)},     {"mapped files", session_mappings_why(session)},
+		{"cgroups", session_cgroups_why(session)}, {"modules", session_modules_why(session)},
+		{"ORC", session_unwinder_why(session)},    {"waits", session_waits_why(session)},
+	};
+	json_t *missing = json_array();
+
+	for (size_t i = 0; i < G_N_ELEMENTS(parts); i++)
+		if (parts[i].why) {
+			g_autofree char *text = g_strdup_printf("%s: %s", parts[i].what, parts[i].why);
+
+			json_array_append_new(missing, control_text(text, CONTROL_PATH_BYTES_MAX));
+		}
+	return missing;
+}
+
 static json_t *method_query_status(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
 	const struct control_server *server = call->server;
@@ -42,6 +63,8 @@ static json_t *method_query_status(struct control_call *call, GError **error G_G
 	if (session_delivery(server->session))
 		json_object_set_new(answer, server->guest->routes ? "route" : "delivery",
 		                    json_string(session_delivery(server->session)));
+	if (session_configuration(server->session))
+		json_object_set_new(answer, "missing", missing_json(server->session));
 	if (server->guest->pause)
 		json_object_set_new(answer, "pause", json_string(server->guest->pause));
 	if (server->guest->state == GUEST_ENDED)
@@ -77,6 +100,8 @@ static const struct method_member status_members[] = {
 	{"uptime-ns", "how long the engine has been running", MEMBER_INTEGER},
 	{"delivery", "how the last session turned overflows into exits", MEMBER_STRING, .optional = true},
 	{"route", "how the last session sampled an attached guest, instead of delivery", MEMBER_STRING,
+         .optional = true},
+	{"missing", "parts of the guest that the last session does without, each with the reason", MEMBER_STRINGS,
          .optional = true},
 	{"pause", "how an attached guest stands still, as \"is paused\"", MEMBER_STRING, .optional = true},
 	{"end", "how the guest ended", MEMBER_OBJECT, .optional = true, .members = control_guest_end_members},

@@ -24,15 +24,16 @@ static json_t *session_json(const struct session *session, unsigned vcpus)
 
 	for (unsigned i = 0; i < session_config_n_events(config); i++)
 		json_array_append_new(events, event_json(session, i, vcpus));
-	json_t *answer = json_pack(
-		"{s:I, s:o, s:s, s:s?, s:s?, s:I, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?}", "session",
-		(json_int_t)session_number(session), "events", events, "delivery", session_delivery(session), "why",
-		session_event_why(session), "route-why", session_route_why(session), "ring-bytes",
-		(json_int_t)config->ring_data_bytes, "call-graph", control_call_graph_names[config->call_graph],
-		"tasks", session_has_tasks(session), "tasks-why", session_tasks_why(session), "mappings-why",
-		session_mappings_why(session), "rate-why", config->rate_why, "cgroups-why",
-		session_cgroups_why(session), "modules-why", session_modules_why(session), "unwinder",
-		session_unwinder(session), "unwinder-why", session_unwinder_why(session));
+	json_t *answer =
+		json_pack("{s:I, s:o, s:s, s:s?, s:s?, s:I, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?}",
+	                  "session", (json_int_t)session_number(session), "events", events, "delivery",
+	                  session_delivery(session), "why", session_event_why(session), "route-why",
+	                  session_route_why(session), "ring-bytes", (json_int_t)config->ring_data_bytes, "call-graph",
+	                  control_call_graph_names[config->call_graph], "tasks", session_has_tasks(session),
+	                  "tasks-why", session_tasks_why(session), "mappings-why", session_mappings_why(session),
+	                  "rate-why", config->rate_why, "cgroups-why", session_cgroups_why(session), "modules-why",
+	                  session_modules_why(session), "unwinder", session_unwinder(session), "unwinder-why",
+	                  session_unwinder_why(session), "waits-why", session_waits_why(session));
 	json_object_set_new(answer, "host", config->host ? json_integer(session_guest(session)->process) : json_null());
 	json_object_set_new(
 		answer, config->rate.period ? "period" : "frequency-hz",
@@ -184,7 +185,10 @@ static const struct method_member session_members[] = {
 	{"rate-why", "why the default rate is lower here", MEMBER_STRING, .nullable = true},
 	{"modules-why", "why modules are not recorded", MEMBER_STRING, .nullable = true},
 	{"unwinder", "how call chains are found in the kernel: orc or fp", MEMBER_STRING, .nullable = true},
-	{"unwinder-why", "why the unwinder is fp, if call-graph was auto", MEMBER_STRING, .nullable = true},
+	{"unwinder-why", "why the kernel's ORC tables are not used, if call-graph was auto", MEMBER_STRING,
+         .nullable = true},
+	{"waits-why", "why waits or context switches are not recorded, although they were asked for", MEMBER_STRING,
+         .nullable = true},
 	{"host", "process id of QEMU, if samples outside the guest have addresses", MEMBER_INTEGER, .nullable = true},
 	{"period", "events between two samples", MEMBER_INTEGER, .optional = true},
 	{"frequency-hz", "samples per second of vCPU time, instead of period", MEMBER_INTEGER, .optional = true},

@@ -57,6 +57,7 @@ void session_free(struct session *session)
 	free_rings(session);
 	session->guest->watchers = NULL;
 	g_free(session->route_why);
+	g_free(session->waits_why);
 	g_free(session->rings);
 	g_free(session->zero);
 	g_free(session->carried);
@@ -303,9 +304,49 @@ static bool switches_start(struct session *session, GError **error)
 
 static void switches_stop(struct session *session)
 {
-	if (sees_switches(&session->config))
+	if (session->sees_switches)
 		switch_probe_remove(&session->switch_probe);
+	session->sees_switches = false;
 	session_off_cpu_stop(session);
+}
+
+/* Keeps why the guest cannot be asked for this, and forgives it; any other error goes to the caller. */
+static bool waits_forgive(struct session *session, GError *why, GError **error)
+{
+	if (!session->guest->debug || !g_error_matches(why, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED)) {
+		g_propagate_error(error, why);
+		return false;
+	}
+	g_free(session->waits_why);
+	session->waits_why = g_strdup(why->message);
+	g_error_free(why);
+	return true;
+}
+
+/* What needs the guest's tasks, beside samples. A guest that does not let them be seen is sampled all the same. */
+static bool waits_start(struct session *session, GError **error)
+{
+	const struct session_config *config = &session->config;
+	GError *why = NULL;
+
+	g_clear_pointer(&session->waits_why, g_free);
+	if (config->wall_hz != 0 && !session_wall_start(session, &why) && !waits_forgive(session, why, error))
+		return false;
+	why = NULL;
+	session->sees_switches = sees_switches(config) && switches_start(session, &why);
+	return !why || waits_forgive(session, why, error);
+}
+
+/* What the session unwinds by, once the kernel's tables are known. */
+static void call_graph_settle(const struct session *session, struct session_config *config)
+{
+	if (!session_config_has_chains(config))
+		return;
+	/* Where no kernel has ORC tables, user space has unwind tables all the same. */
+	if (session->kernel.unwind.orc)
+		config->call_graph = SESSION_CALL_GRAPH_ORC;
+	else if (config->call_graph != SESSION_CALL_GRAPH_AUTO || processor_of(session->guest->processor)->frames->orc)
+		config->call_graph = SESSION_CALL_GRAPH_FP;
 }
 
 /* With a delivery or a route acquired. */
@@ -317,12 +358,8 @@ static bool start_acquired(struct session *session, struct session_config *confi
 		return false;
 	config->route = session->route ? session->route->name : NULL;
 	config->delivery = session->route ? NULL : session->delivery->name;
-	/* Where no kernel has ORC tables, user space has unwind tables all the same. */
-	if (session_config_has_chains(config) && session->kernel.unwind.orc)
-		config->call_graph = SESSION_CALL_GRAPH_ORC;
-	else if (session_config_has_chains(config) && (config->call_graph != SESSION_CALL_GRAPH_AUTO ||
-	                                               processor_of(session->guest->processor)->frames->orc))
-		config->call_graph = SESSION_CALL_GRAPH_FP;
+	session->open_call_graph = config->call_graph == SESSION_CALL_GRAPH_AUTO;
+	call_graph_settle(session, config);
 	session->claims = (struct task_claims){0};
 	session->config = *config;
 	session->configured = true;
@@ -334,11 +371,7 @@ static bool start_acquired(struct session *session, struct session_config *confi
 	session_set_watermark(session, config->watermark_bytes);
 	if (!samplers_start(session, error))
 		return false;
-	if (config->wall_hz != 0 && !session_wall_start(session, error)) {
-		samplers_end(session);
-		return false;
-	}
-	if (!sees_switches(config) || switches_start(session, error))
+	if (waits_start(session, error))
 		return true;
 	session_wall_stop(session);
 	samplers_end(session);
@@ -410,8 +443,14 @@ bool session_resume(struct session *session, bool other_kernel, GError **error)
 	if (!session->suspended)
 		return true;
 	session->suspended = false;
+	/* The kernel before had ORC tables; this one may not. */
+	if (session->config.call_graph == SESSION_CALL_GRAPH_ORC)
+		session->open_call_graph = true;
+	if (session->open_call_graph && session_config_has_chains(&session->config))
+		session->config.call_graph = SESSION_CALL_GRAPH_AUTO;
 	session->running = session_kernel_prepare(&session->kernel, &session->config, session->route, error);
 	if (session->running) {
+		call_graph_settle(session, &session->config);
 		statistics_carry(session);
 		session->running = samplers_start(session, error);
 	}
@@ -536,7 +575,7 @@ const char *session_unwinder(const struct session *session)
 
 const char *session_unwinder_why(const struct session *session)
 {
-	return session->config.call_graph == SESSION_CALL_GRAPH_AUTO && !session->kernel.unwind.orc
+	return session->open_call_graph && session_unwinder(session) && !session->kernel.unwind.orc
 	               ? session->kernel.orc_why
 	               : NULL;
 }
@@ -582,6 +621,11 @@ const char *session_modules_why(const struct session *session)
 	const struct kernel_layout *layout = layout_with_tasks(session);
 
 	return layout ? layout->modules_why : NULL;
+}
+
+const char *session_waits_why(const struct session *session)
+{
+	return session->waits_why;
 }
 
 /* ---- while it runs ---- */

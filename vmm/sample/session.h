@@ -109,7 +109,7 @@ const struct session_config *session_configuration(const struct session *session
 void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr);
 /* How call chains are found in the kernel, "orc" or "fp"; NULL: there are none. */
 const char *session_unwinder(const struct session *session);
-/* Why the kernel is unwound by frame pointers, if the configuration left it open: a sentence, or NULL. */
+/* Why the kernel's ORC tables are not used, if the configuration left it open: a sentence, or NULL. */
 const char *session_unwinder_why(const struct session *session);
 /* Whether samples carry the pid of the guest's task. */
 bool session_has_tasks(const struct session *session);
@@ -121,6 +121,8 @@ const char *session_tasks_why(const struct session *session);
 const char *session_mappings_why(const struct session *session);
 const char *session_cgroups_why(const struct session *session);
 const char *session_modules_why(const struct session *session);
+/* Why the guest's waits or context switches are not recorded, although asked for: a sentence, or NULL. */
+const char *session_waits_why(const struct session *session);
 /* Why this event was chosen; NULL if it was asked for. Static text. */
 const char *session_event_why(const struct session *session);
 /*

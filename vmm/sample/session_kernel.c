@@ -30,25 +30,31 @@ void session_kernel_deinit(struct session_kernel *kernel)
 	kernel_layout_free(kernel->layout);
 }
 
-/* Loads the kernel's ORC tables once; true without them if it has none and they are not required. */
-static bool orc_prepare(struct session_kernel *kernel, const struct image *image, bool required, GError **error)
+/*
+ * Loads the kernel's ORC tables once. Without tables, frame pointers do unless ORC is required: a guest decides what is
+ * in its tables, and is sampled all the same. `failure`: why there is no image; NULL.
+ */
+static bool orc_prepare(struct session_kernel *kernel, const struct image *image, const GError *failure, bool required,
+                        GError **error)
 {
-	g_autoptr(GError) failure = NULL;
+	g_autoptr(GError) cause = failure ? g_error_copy(failure) : NULL;
 
+	g_clear_pointer(&kernel->orc_why, g_free);
 	/* Frame pointers are all that there is. */
 	if (image && !processor_of_image(image)->frames->orc && !required)
 		return true;
 	if (!kernel->orc && image)
-		kernel->orc = orc_load(image, &failure);
-	g_free(kernel->orc_why);
-	kernel->orc_why = g_strdup(failure ? failure->message : image ? NULL : "the guest's kernel image is not known");
-	if (kernel->orc || (!required && (!failure || g_error_matches(failure, ORC_ERROR, ORC_ERROR_NONE))))
+		kernel->orc = orc_load(image, &cause);
+	if (kernel->orc)
 		return true;
-	if (failure)
-		g_propagate_prefixed_error(error, g_steal_pointer(&failure), NO_ORC);
-	else
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE, NO_ORC "the guest's kernel image is not known");
-	return false;
+	if (!cause)
+		g_set_error_literal(&cause, SESSION_ERROR, SESSION_ERROR_RANGE,
+		                    "the guest's kernel image is not known");
+	else if (!g_error_matches(cause, ORC_ERROR, ORC_ERROR_NONE))
+		kernel->orc_why = g_strdup(cause->message);
+	if (required)
+		g_propagate_prefixed_error(error, g_steal_pointer(&cause), NO_ORC);
+	return !required;
 }
 
 /* Where stack pointers have to be found; without, samples say that they were not. */
@@ -78,14 +84,15 @@ static void search_prepare(struct session_kernel *kernel, const struct counter_r
 }
 
 static bool unwind_prepare(struct session_kernel *kernel, const struct session_config *config,
-                           const struct counter_route *route, const struct image *image, struct unwind_config *unwind,
-                           GError **error)
+                           const struct counter_route *route, const struct image *image, const GError *failure,
+                           struct unwind_config *unwind, GError **error)
 {
 	bool frame_pointers = config->call_graph == SESSION_CALL_GRAPH_FP;
 
 	if (!session_config_has_chains(config))
 		return true;
-	if (!frame_pointers && !orc_prepare(kernel, image, config->call_graph == SESSION_CALL_GRAPH_ORC, error))
+	if (!frame_pointers &&
+	    !orc_prepare(kernel, image, failure, config->call_graph == SESSION_CALL_GRAPH_ORC, error))
 		return false;
 	if (!frame_pointers)
 		search_prepare(kernel, route, image);
@@ -141,12 +148,8 @@ bool session_kernel_prepare(struct session_kernel *kernel, const struct session_
 
 	if (!image && path && (wants_orc(kernel, config) || wants_layout(kernel, config, route)))
 		image = opened = guest_image_open(kernel->guest, &failure);
-	if (failure && wants_orc(kernel, config)) {
-		g_propagate_prefixed_error(error, g_steal_pointer(&failure), NO_ORC);
-		return false;
-	}
 	const bool loads = wants_orc(kernel, config) || wants_layout(kernel, config, route);
-	bool done = unwind_prepare(kernel, config, route, image, &kernel->unwind, error);
+	bool done = unwind_prepare(kernel, config, route, image, failure, &kernel->unwind, error);
 
 	if (done && wants_layout(kernel, config, route))
 		layout_prepare(kernel, image, failure);
@@ -162,16 +165,12 @@ bool session_kernel_unwind(struct session_kernel *kernel, const struct session_c
                            struct unwind_config *unwind, GError **error)
 {
 	const struct guest *guest = kernel->guest;
+	g_autoptr(GError) failure = NULL;
 	struct image *opened = NULL;
 
-	if (wants_orc(kernel, config) && !guest->kernel_image && guest->kernel_path) {
-		opened = guest_image_open(guest, error);
-		if (!opened) {
-			g_prefix_error(error, NO_ORC);
-			return false;
-		}
-	}
-	bool done = unwind_prepare(kernel, config, NULL, opened ? opened : guest->kernel_image, unwind, error);
+	if (wants_orc(kernel, config) && !guest->kernel_image && guest->kernel_path)
+		opened = guest_image_open(guest, &failure);
+	bool done = unwind_prepare(kernel, config, NULL, opened ? opened : guest->kernel_image, failure, unwind, error);
 
 	image_free(opened);
 	return done;
@@ -193,7 +192,7 @@ const struct orc *session_kernel_orc(struct session_kernel *kernel)
 	bool opens = !kernel->orc && !guest->kernel_image && guest->kernel_path;
 	struct image *opened = opens ? guest_image_open(guest, NULL) : NULL;
 
-	orc_prepare(kernel, opened ? opened : guest->kernel_image, false, NULL);
+	orc_prepare(kernel, opened ? opened : guest->kernel_image, NULL, false, NULL);
 	image_free(opened);
 	return kernel->orc;
 }

@@ -17,7 +17,7 @@ struct session_kernel {
 	struct orc *orc;              /* NULL: not needed yet, or the kernel has none */
 	struct call_sites *sites;     /* the same */
 	struct user_text *text;       /* of its programs, where stack pointers are searched for; NULL */
-	char *orc_why;                /* why it has none; NULL */
+	char *orc_why;                /* what is wrong with the tables that it has; NULL */
 	struct unwind_config unwind;  /* for the last configuration with call chains */
 	struct kernel_layout *layout; /* NULL: not needed yet */
 	/* Of earlier kernels of the guest; they may still be in use. */
@@ -30,7 +30,8 @@ void session_kernel_deinit(struct session_kernel *kernel);
 
 /*
  * Reads what this configuration needs and is not known yet; opens the kernel's image once. `route`: that samples; NULL.
- * Having no tasks is not an error. Errors: SESSION_ERROR_RANGE, those of orc_load.
+ * Having no tasks, or ORC tables that cannot be used, is not an error, unless the configuration requires ORC. Errors:
+ * SESSION_ERROR_RANGE, those of image_open and orc_load.
  */
 bool session_kernel_prepare(struct session_kernel *kernel, const struct session_config *config,
                             const struct counter_route *route, GError **error);

@@ -27,6 +27,9 @@ struct session {
 	unsigned n_users;                   /* [M] of it */
 	const struct counter_route *route;  /* [M] instead of a delivery, for a guest with routes */
 	char *route_why;                    /* [M] why `route` is not the best one; NULL: it is, or was asked for */
+	char *waits_why;                    /* [M] why waits or switches of the last start are not seen; NULL */
+	bool sees_switches;                 /* [M] the switch probe is there */
+	bool open_call_graph;               /* [M] the last start, or a new kernel, left it to us how to unwind */
 	const char *event_why;              /* [M] why the last start took its event; NULL: it was asked for */
 	const char *preferred;              /* [M] the delivery for configurations that name none; NULL: any */
 	struct session_kernel kernel;       /* [M] */
