@@ -347,6 +347,19 @@ static void line_waits(const struct head *head)
 	line_counts(head, "waits", "", statistics_total(head), looks, G_N_ELEMENTS(looks));
 }
 
+/* What the engine left to later samples, as it had cost too much: addresses before those may have no names. */
+static void line_later(const struct head *head)
+{
+	static const struct count kinds[] = {
+		{"mappings-later", "times mappings"},
+		{"build-ids-later", "times build-ids"},
+		{"cgroups-later", "times paths of cgroups"},
+	};
+
+	line_counts(head, "later", "over a twentieth of the vCPU, and left to later samples: ", statistics_total(head),
+	            kinds, G_N_ELEMENTS(kinds));
+}
+
 /* What could not be known of the guest. */
 static void line_missing(const struct head *head)
 {
@@ -377,6 +390,7 @@ void recording_head(const struct input *input, const struct recording_counts *co
 	line_stacks(&head);
 	line_tables(&head);
 	line_waits(&head);
+	line_later(&head);
 	line_missing(&head);
 }
 

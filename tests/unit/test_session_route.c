@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "counter/route.h"
+#include "elf_builder.h"
 #include "lib/record/ring_reader.h"
 #include "run_suite.h"
 #include "sample/session.h"
@@ -329,6 +330,138 @@ START_TEST(what_it_cannot_is_refused_by_name)
 }
 END_TEST
 
+/* ---- what is wrong with a guest's kernel is a reason, and no end ---- */
+
+#define ORC_TABLES (KERNEL_TEXT + 0x100000)
+
+struct orc_tables {
+	int32_t places[4];
+	size_t place_bytes;
+	uint8_t header[20]; /* only its first bytes count; 0: none */
+	const char *why;    /* NULL: nothing is wrong */
+};
+
+static bool memory_read(struct guest *of G_GNUC_UNUSED, gpa_t from G_GNUC_UNUSED, void *to G_GNUC_UNUSED,
+                        size_t bytes G_GNUC_UNUSED)
+{
+	return false;
+}
+
+static const struct guest_ops memory_ops = {.memory_read = memory_read};
+
+static struct image *image_with(const struct orc_tables *tables)
+{
+	static const char banner[] = "Linux version 6.1.0-1-amd64 (x@y) (gcc) #1 SMP\n";
+	static const uint8_t entries[4 * 6];
+	GError *error = NULL;
+	struct elf_builder elf;
+
+	elf_builder_init(&elf);
+	elf_builder_section(&elf, (struct elf_section){".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, KERNEL_TEXT,
+	                                               0x1000000, banner, sizeof(banner), 0});
+	elf_builder_section(&elf, (struct elf_section){".orc_unwind_ip", SHT_PROGBITS, SHF_ALLOC, ORC_TABLES, 0x1100000,
+	                                               tables->places, tables->place_bytes, 0});
+	elf_builder_section(&elf, (struct elf_section){".orc_unwind", SHT_PROGBITS, SHF_ALLOC, ORC_TABLES + 0x1000,
+	                                               0x1101000, entries, sizeof(entries), 0});
+	if (tables->header[0] != 0)
+		elf_builder_section(&elf,
+		                    (struct elf_section){".orc_header", SHT_PROGBITS, SHF_ALLOC, ORC_TABLES + 0x2000,
+		                                         0x1102000, tables->header, sizeof(tables->header), 0});
+	struct image *image = image_new("vmlinux", g_byte_array_free_to_bytes(elf_builder_finish(&elf)), &error);
+
+	g_assert_no_error(error);
+	elf_builder_deinit(&elf);
+	return image;
+}
+
+static const struct orc_tables whole_tables = {{-0x100000, -0xffff4, -0xfffe8, -0xfffdc}, 16, {0}, NULL};
+static const struct orc_tables bad_tables[] = {
+	{{-0x100000, -0xffff4, -0xfffe8, -0xfffdc}, 16, {1, 2, 3}, "newer than Linux"},
+	{{-0x100000, -0xffff4, -0xfffe8, -0xfffdc}, 12, {0}, "4 and 6 for each entry expected"},
+	{{-0x100000, -0x200000, -0xfffe8, -0xfffdc}, 16, {0}, "out of order"},
+};
+
+static void assert_sampled_without_orc(const char *why)
+{
+	struct session_statistics figures;
+
+	ck_assert(session_running(session));
+	ck_assert_str_eq(session_unwinder(session), "fp");
+	ck_assert_ptr_nonnull(session_unwinder_why(session));
+	ck_assert_msg(strstr(session_unwinder_why(session), why), "%s", session_unwinder_why(session));
+	take(0, KERNEL_RIP, 0, true);
+	session_statistics_read(session, 0, &figures);
+	ck_assert_uint_ge(figures.sample, 1);
+}
+
+START_TEST(bad_orc_tables_leave_frame_pointers)
+{
+	const struct session_config open = {.route = "whole", .call_graph = SESSION_CALL_GRAPH_AUTO};
+
+	guest.ops = &memory_ops;
+	guest.kernel_image = image_with(&bad_tables[_i]);
+	start(&open);
+	assert_sampled_without_orc(bad_tables[_i].why);
+	ck_assert(session_stop(session, NULL));
+	start(&(struct session_config){.route = "whole", .call_graph = SESSION_CALL_GRAPH_FP});
+	ck_assert_ptr_null(session_unwinder_why(session)); /* they were not asked for */
+	ck_assert(session_stop(session, NULL));
+	assert_refused(&(struct session_config){.route = "whole", .call_graph = SESSION_CALL_GRAPH_ORC},
+	               bad_tables[_i].why);
+
+	/* A kernel that is booted meanwhile. */
+	image_free(guest.kernel_image);
+	guest.kernel_image = image_with(&whole_tables);
+	start(&open);
+	ck_assert_str_eq(session_unwinder(session), "orc");
+	ck_assert_ptr_null(session_unwinder_why(session));
+	session_suspend(session);
+	image_free(guest.kernel_image);
+	guest.kernel_image = image_with(&bad_tables[_i]);
+	ck_assert(session_resume(session, true, NULL));
+	assert_sampled_without_orc(bad_tables[_i].why);
+	session_suspend(session);
+	image_free(guest.kernel_image);
+	guest.kernel_image = image_with(&whole_tables);
+	ck_assert(session_resume(session, true, NULL));
+	ck_assert_str_eq(session_unwinder(session), "orc");
+	ck_assert_ptr_null(session_unwinder_why(session));
+	ck_assert(session_stop(session, NULL));
+	image_free(guest.kernel_image);
+}
+END_TEST
+
+START_TEST(an_image_that_cannot_be_read_leaves_samples)
+{
+	guest.ops = &memory_ops;
+	guest.kernel_path = (char *)"/nowhere/vmlinux";
+	start(&(struct session_config){.route = "whole", .call_graph = SESSION_CALL_GRAPH_AUTO});
+	assert_sampled_without_orc("/nowhere/vmlinux");
+	ck_assert_ptr_nonnull(strstr(session_tasks_why(session), "/nowhere/vmlinux"));
+	ck_assert(session_stop(session, NULL));
+}
+END_TEST
+
+START_TEST(tasks_that_cannot_be_read_leave_samples)
+{
+	struct session_statistics figures;
+
+	guest.ops = &memory_ops;
+	guest.kernel_image = image_with(&whole_tables);
+	start(&(struct session_config){.route = "whole", .call_graph = SESSION_CALL_GRAPH_AUTO, .wall_hz = 10});
+	ck_assert_str_eq(session_unwinder(session), "orc");
+	ck_assert_ptr_nonnull(strstr(session_waits_why(session), "cannot look at the tasks that wait"));
+	take(0, KERNEL_RIP, 0, true);
+	session_statistics_read(session, 0, &figures);
+	ck_assert_uint_eq(figures.sample, 1);
+	ck_assert(session_stop(session, NULL));
+	start(&(struct session_config){.route = "whole"});
+	ck_assert_ptr_null(session_waits_why(session));
+	ck_assert(session_stop(session, NULL));
+	image_free(guest.kernel_image);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("session_route");
@@ -343,6 +476,9 @@ int main(void)
 	tcase_add_test(tc, a_kernel_that_has_not_mapped_itself_has_its_names);
 	tcase_add_test(tc, a_suspended_session_goes_on_with_its_rings_and_figures);
 	tcase_add_test(tc, what_it_cannot_is_refused_by_name);
+	tcase_add_loop_test(tc, bad_orc_tables_leave_frame_pointers, 0, G_N_ELEMENTS(bad_tables));
+	tcase_add_test(tc, an_image_that_cannot_be_read_leaves_samples);
+	tcase_add_test(tc, tasks_that_cannot_be_read_leave_samples);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

@@ -313,7 +313,7 @@ static void switches_stop(struct session *session)
 /* Keeps why the guest cannot be asked for this, and forgives it; any other error goes to the caller. */
 static bool waits_forgive(struct session *session, GError *why, GError **error)
 {
-	if (!session->guest->debug || !g_error_matches(why, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED)) {
+	if (!g_error_matches(why, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED)) {
 		g_propagate_error(error, why);
 		return false;
 	}
@@ -327,6 +327,7 @@ static bool waits_forgive(struct session *session, GError *why, GError **error)
 static bool waits_start(struct session *session, GError **error)
 {
 	const struct session_config *config = &session->config;
+	const bool takes_breakpoints = session->guest->debug != NULL;
 	GError *why = NULL;
 
 	g_clear_pointer(&session->waits_why, g_free);
@@ -334,7 +335,11 @@ static bool waits_start(struct session *session, GError **error)
 		return false;
 	why = NULL;
 	session->sees_switches = sees_switches(config) && switches_start(session, &why);
-	return !why || waits_forgive(session, why, error);
+	if (why && !takes_breakpoints)
+		g_propagate_error(error, g_steal_pointer(&why));
+	else if (!why || waits_forgive(session, why, error))
+		return true;
+	return false;
 }
 
 /* What the session unwinds by, once the kernel's tables are known. */
