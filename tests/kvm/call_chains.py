@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """The demonstration guest's call chains are known: nearly every sample of its functions has exactly that one."""
+import re
+import struct
+
 import harness
 from harness import VPROF
 
@@ -58,6 +61,31 @@ class CallChains(harness.ProgramTest):
     def test_orc_without_tables(self):
         self.refused(VPROF, "run", "--demo", "--call-graph", "orc", "--no-report", "-o", self.folder / "recording",
                      message="cannot unwind by ORC: .*demo-guest.elf has no ORC tables")
+
+    def test_bad_orc_tables(self):
+        """Tables that are not understood, and damaged ones: frame pointers do, and everyone is told why."""
+        harness.need_program("objcopy", "binutils")
+        entries = 4
+        places = b"".join(struct.pack("<i", 0x1000 * i) for i in range(entries))
+        for header, places, why in ((bytes(range(20)), places, r"its \.orc_header is of an ORC layout that this vprof does not know"),
+                                    (None, places[:-4], r"\.orc_unwind_ip has 12 bytes and \.orc_unwind 24")):
+            kernel, recording = self.folder / "kernel.elf", self.folder / "recording"
+            sections = {".orc_unwind_ip": places, ".orc_unwind": bytes(6 * entries), ".orc_header": header}
+            options = []
+            for name, content in sections.items():
+                if content:
+                    (self.folder / name).write_bytes(content)
+                    options += ["--add-section", f"{name}={self.folder / name}"]
+            self.run_program("objcopy", *options, harness.BIN / "demo-guest.elf", kernel)
+            _, err = self.run_program(VPROF, "run", "--kernel", kernel, "--console", "none", "-g", "-F", 1000, "--no-report", "-o",
+                                      recording)
+            self.assertRegex(err, "the kernel's call chains follow frame pointers, without ORC: .*" + why)
+            report, _ = self.report(recording, "-g", "--percent-limit", "0.0001")
+            found = dict(paths(report["tables"][0]["calls"]))
+            self.assertGreater(found[tuple(CHAINS["copy_page"])], 20)
+            missing = report["recording"]["missing"]
+            self.assertTrue(any(re.search("^ORC: .*" + why, sentence) for sentence in missing), missing)
+            recording.unlink()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ FLOOD_TEXT = "of a flood that is wider than it is deep" + ", which is more than 
 
 FLOOD_SECONDS = 2
 
+STORM_MAPPINGS = 300
+STORM_BYTES_PER_SECOND = 2 << 20
+
 # Says what it was given and what a base initramfs has, answers a signal, prints numbers as fast as they get out, marks a phase, floods its
 # output, copies its input, and fails.
 STREAMS = f"""#!/bin/sh
@@ -171,6 +174,25 @@ class Exec(harness.ProgramTest):
         self.assertEqual(said[-1], (said[0][0], "[unmapped]"))
         user = [row for row in self.report(self.recording, "--sort", "mode,sym")[1] if row["mode"] == "user"]
         self.assertEqual(user[0]["symbol"], "spin_in_user_mode", messages)
+
+    def test_map_storm(self):
+        """A program with many mappings that forks in a loop: no sample is lost, and the recording stays small."""
+        program = harness.BIN / "map_storm"
+        out, messages = self.finish(self.begin(f"{program} {STORM_MAPPINGS} 6"), timeout=BOOT_SECONDS)
+        self.assertEqual(out, "map_storm: done\n")
+        self.assertNotIn("lost", messages)
+        recorded = self.recorded()
+        total = recorded["statistics"]["total"]
+        print({name: total[name] for name in ("sample", "dropbuf-sample", "dropevt", "mappings-later", "build-ids-later")}, flush=True)
+        self.assertEqual((recorded["lost"], total["dropbuf-sample"], total["dropevt"]), (0, 0, 0))
+        self.assertGreater(total["mappings-later"], 0)
+        seconds = (recorded["last-ns"] - recorded["first-ns"]) / 1e9
+        size = self.recording.stat().st_size
+        print(f"{size} bytes in {seconds:.1f} s", flush=True)
+        self.assertLess(size, (seconds + 1) * STORM_BYTES_PER_SECOND)
+        user = [row for row in self.report(self.recording, "--sort", "mode,module,sym")[1] if row["mode"] == "user"]
+        # Each child has all mappings; the one that it runs in is told first.
+        self.assertEqual((user[0]["module"], user[0]["symbol"]), (str(program), "spin_in_child"), user[:5])
 
     def test_repeats(self):
         self.script(REPEATS)

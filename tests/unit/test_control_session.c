@@ -217,6 +217,13 @@ START_TEST(a_session_without_tasks_says_why)
 	if (why)
 		ck_assert_msg(strstr(why, taskless[_i].why) != NULL, "%s", why);
 	ck_assert(!session_has_tasks(session));
+
+	json_auto_t *status = peer_return(&peer, "{\"execute\":\"query-status\"}");
+	const json_t *missing = json_object_get(status, "missing");
+
+	ck_assert_uint_eq(json_array_size(missing), why ? 1 : 0);
+	if (why)
+		ck_assert_msg(g_str_has_prefix(json_string_value(json_array_get(missing, 0)), "tasks: "), "%s", why);
 }
 END_TEST
 
