@@ -29,7 +29,9 @@ struct look {
 	uint64_t ahead;  /* so is this one, of a sample; 0: none */
 	uint64_t next;   /* the first mapping that is left to the next look; 0: none */
 	uint64_t user_ip;
-	int64_t floor; /* what the look leaves of the budget's bytes */
+	int64_t floor;     /* what the look leaves of the budget's bytes */
+	uint64_t until_ns; /* what it may take of the budget's time, by announcer_begin's clock */
+	bool some;         /* something is written */
 	const struct mapper_code *before;
 	struct mapper_code now;
 	struct mapper_build *build; /* of the mapping at hand; NULL: there is no room */
@@ -133,8 +135,11 @@ static bool is_due(struct look *look, const struct vma *vma)
 		look->ahead = vma->start;
 		return true;
 	}
-	if (look->next == 0 && look->mapper->announcer->budget.bytes <= look->floor)
+	if (look->next == 0 && look->some &&
+	    (look->mapper->announcer->budget.bytes <= look->floor ||
+	     announcer_begin(look->mapper->announcer) >= look->until_ns))
 		look->next = vma->start;
+	look->some |= look->next == 0;
 	return look->next == 0;
 }
 
@@ -230,6 +235,8 @@ static void process_look(struct mapper *mapper, struct mapper_process *process, 
 		.ahead = process->ahead,
 		.user_ip = user_ip,
 		.floor = floor_of(mapper->announcer, room),
+		.until_ns = mapper->announcer->ring ? begin_ns + (uint64_t)mapper->announcer->budget.ns / MAPPER_SHARE
+	                                            : UINT64_MAX,
 		.before = &process->code,
 	};
 
