@@ -4,7 +4,8 @@
 
 #include "fake_page_cache.h"
 #include "fake_tasks.h"
-#include "probe/probe_priv.h"
+#include "linux/file_code.h"
+#include "probe/user_priv.h"
 #include "run_suite.h"
 
 #define OBJECTS_GPA UINT64_C(0x50000) /* behind the tasks */
@@ -37,14 +38,39 @@ bool session_kernel_walk(const struct session *session G_GNUC_UNUSED, struct pag
 	return true;
 }
 
-void probe_event_in_program(struct guest_breakpoint *breakpoint G_GNUC_UNUSED, unsigned vcpu G_GNUC_UNUSED,
-                            const struct guest_regs *regs G_GNUC_UNUSED, const struct guest_gprs *gprs G_GNUC_UNUSED)
+/* Nothing is hit here. */
+bool probe_records(const struct probe *of G_GNUC_UNUSED, unsigned vcpu G_GNUC_UNUSED)
+{
+	return false;
+}
+
+struct firing probe_firing(struct probe *of, unsigned vcpu, const struct guest_regs *regs,
+                           const struct guest_gprs *gprs)
+{
+	return (struct firing){.probe = of, .vcpu = vcpu, .regs = regs, .gprs = gprs};
+}
+
+void probe_read_arguments(const struct guest_gprs *gprs G_GNUC_UNUSED, uint64_t *arguments G_GNUC_UNUSED)
 {
 }
 
-void probe_event_returned(struct guest_breakpoint *breakpoint G_GNUC_UNUSED, unsigned vcpu G_GNUC_UNUSED,
-                          const struct guest_regs *regs G_GNUC_UNUSED, const struct guest_gprs *gprs G_GNUC_UNUSED)
+void probe_event_note(const struct firing *firing G_GNUC_UNUSED)
 {
+}
+
+void probe_event_fire(struct firing *firing G_GNUC_UNUSED)
+{
+}
+
+const struct probe_source probe_sources[PROBE_KINDS] = {
+	[PROBE_PROGRAM] = {.find_places = user_program_of_function},
+	[PROBE_PROGRAM_RETURN] = {.find_places = user_program_of_returns},
+	[PROBE_NOTE] = {.find_places = user_program_of_notes},
+};
+
+const struct placement_ops *probe_placement_ops(const struct probe *of)
+{
+	return of->options.breakpoint == GUEST_BREAKPOINT_PATCH ? &placement_page : &placement_program;
 }
 
 /* ---- the guest ---- */
@@ -165,29 +191,44 @@ static void teardown(void)
 
 static void drop(void)
 {
-	probe_user_remove(probe);
+	probe->placement->ops->remove(probe->placement);
 	ck_assert_uint_eq(n_breakpoints, 0);
-	ck_assert_ptr_null(probe->user);
-	ck_assert_ptr_null(probe->returns);
+	ck_assert_ptr_null(probe->placement);
 	g_ptr_array_remove(set.probes, probe);
 	g_clear_pointer(&probe, g_free);
+}
+
+static struct probe_info info(void)
+{
+	struct probe_info out = {.intact = true};
+
+	probe->placement->ops->describe(probe->placement, &out);
+	return out;
+}
+
+static uint64_t unplaced(void)
+{
+	struct probe_statistics out = {.event = 0};
+
+	probe->placement->ops->count(probe->placement, &out);
+	return out.unplaced;
 }
 
 /* With so many returns. */
 static bool place(const char *text, size_t n_returns, GError **error)
 {
 	static const uint64_t returns[] = {FUNCTION + 8, FUNCTION + 16, FUNCTION + 24, FUNCTION + 32};
-	const struct probe_program program = {
+	const struct probe_binary binary = {
 		.file_offset = FUNCTION, .returns = returns, .n_returns = n_returns, .build_id = (const uint8_t *)""};
 
 	probe = g_new0(struct probe, 1);
 	probe->set = &set;
-	probe->options.program = &program;
+	probe->options.binary = &binary;
 	probe->options.breakpoint = kind;
 	ck_assert(probe_spec_parse(text, &probe->spec, NULL));
 	g_ptr_array_add(set.probes, probe);
-	const bool done = probe_user_place(probe, error);
-	probe->options.program = NULL;
+	const bool done = probe_placement_ops(probe)->place(probe, error);
+	probe->options.binary = NULL;
 	return done;
 }
 
@@ -231,7 +272,7 @@ START_TEST(processes_begin_and_end)
 {
 	add("user:/bench:main", 0);
 	assert_at(0, NULL);
-	ck_assert_uint_eq(probe_user_processes(probe->user), 0);
+	ck_assert_uint_eq(info().processes, 0);
 	execute(4, "bench", FIRST);
 	look();
 	ASSERT_AT(AT(FIRST));
@@ -240,7 +281,7 @@ START_TEST(processes_begin_and_end)
 	look();
 	look();
 	ASSERT_AT(AT(FIRST), AT(SECOND));
-	ck_assert_uint_eq(probe_user_processes(probe->user), 2);
+	ck_assert_uint_eq(info().processes, 2);
 	run(false, true);
 	look();
 	ASSERT_AT(AT(SECOND));
@@ -250,7 +291,7 @@ START_TEST(processes_begin_and_end)
 	execute(5, "bench", FIRST);
 	look();
 	ASSERT_AT(AT(FIRST));
-	ck_assert_uint_eq(probe_user_unplaced(probe->user), 0);
+	ck_assert_uint_eq(unplaced(), 0);
 	drop();
 }
 END_TEST
@@ -263,7 +304,7 @@ START_TEST(processes_share_an_address)
 	run(true, true);
 	add("user:/bench:main", 0);
 	ASSERT_AT(AT(FIRST));
-	ck_assert_uint_eq(probe_user_processes(probe->user), 2);
+	ck_assert_uint_eq(info().processes, 2);
 	run(false, true);
 	look();
 	ASSERT_AT(AT(FIRST));
@@ -275,14 +316,14 @@ START_TEST(a_process_is_probed_as_a_whole)
 {
 	execute(4, "bench", FIRST);
 	add("user:/bench:main:return", 2);
-	ck_assert_ptr_nonnull(probe->returns);
+	ck_assert_ptr_nonnull(((const struct user *)probe->placement)->program.calls);
 	ASSERT_AT(AT(FIRST), AT(FIRST) + 8, AT(FIRST) + 16);
 	execute(5, "bench", SECOND);
 	run(true, true);
 	look();
 	look();
 	ASSERT_AT(AT(FIRST), AT(FIRST) + 8, AT(FIRST) + 16);
-	ck_assert_uint_eq(probe_user_unplaced(probe->user), 1);
+	ck_assert_uint_eq(unplaced(), 1);
 	run(false, true);
 	look(); /* frees them */
 	look();
@@ -368,8 +409,8 @@ START_TEST(a_file_with_a_longer_name)
 {
 	execute(4, "libz.so.1.2", FIRST);
 	add("user:/lib/libz.so.1:inflate", 0);
-	ck_assert_uint_eq(probe_user_processes(probe->user), 0);
-	ck_assert_str_eq(probe_user_similar(probe->user), "/libz.so.1.2");
+	ck_assert_uint_eq(info().processes, 0);
+	ck_assert_str_eq(info().similar, "/libz.so.1.2");
 	drop();
 }
 END_TEST
@@ -412,22 +453,22 @@ START_TEST(patches_are_in_the_file)
 	execute(4, "bench", FIRST);
 	add("user:/bench:main:return", 2);
 	assert_in_file(0, NULL); /* the page is not there */
-	ck_assert_uint_eq(probe_user_processes(probe->user), 0);
+	ck_assert_uint_eq(info().processes, 0);
 	set_page(fake_folio(&process, PAGE, 1));
 	look();
 	assert_in_file(3, places);
-	ck_assert_uint_eq(probe_user_processes(probe->user), 1);
+	ck_assert_uint_eq(info().processes, 1);
 	execute(5, "bench", SECOND);
 	run(true, true);
 	look();
 	assert_in_file(3, places);
-	ck_assert_uint_eq(probe_user_processes(probe->user), 2);
+	ck_assert_uint_eq(info().processes, 2);
 	run(false, false);
 	look();
 	assert_in_file(3, places);
-	ck_assert_uint_eq(probe_user_processes(probe->user), 0);
-	ck_assert_int_eq(probe_user_kind(probe->user), GUEST_BREAKPOINT_PATCH);
-	ck_assert(!probe_user_intact(probe));
+	ck_assert_uint_eq(info().processes, 0);
+	ck_assert_int_eq(info().breakpoint, GUEST_BREAKPOINT_PATCH);
+	ck_assert(!info().intact);
 	drop();
 }
 END_TEST

@@ -267,16 +267,16 @@ static const char **texts_of(const json_t *list)
 	return texts;
 }
 
-/* The function's place in its file, and which processes; what `program` leads to. */
-struct program_argument {
-	struct probe_program program;
+/* The function's place in its file, and which processes; what `binary` leads to. */
+struct binary_argument {
+	struct probe_binary binary;
 	struct task_targets targets;
 	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
 	uint64_t returns[FUNCTION_RETURNS_MAX];
 	const char *notes[FUNCTION_RETURNS_MAX];
 };
 
-static bool parse_program(const json_t *arguments, struct program_argument *argument, GError **error)
+static bool parse_binary(const json_t *arguments, struct binary_argument *argument, GError **error)
 {
 	const char *build = json_string_value(json_object_get(arguments, "build-id"));
 	const json_t *returns = json_object_get(arguments, "returns"), *notes = json_object_get(arguments, "notes");
@@ -288,7 +288,7 @@ static bool parse_program(const json_t *arguments, struct program_argument *argu
 		argument->returns[i] = control_address(json_array_get(returns, i));
 	for (size_t i = 0; i < json_array_size(notes); i++)
 		argument->notes[i] = json_string_value(json_array_get(notes, i));
-	argument->program = (struct probe_program){
+	argument->binary = (struct probe_binary){
 		.file_offset = control_address(json_object_get(arguments, "file-offset")),
 		.returns = argument->returns,
 		.n_returns = json_array_size(returns),
@@ -313,13 +313,13 @@ static json_t *method_probe_add(struct control_call *call, GError **error)
 	struct probe_info info;
 	g_autofree const char **fields = texts_of(json_object_get(call->arguments, "fields"));
 
-	struct program_argument program;
+	struct binary_argument binary;
 
 	options.fields = fields;
-	if (!parse_program(call->arguments, &program, error))
+	if (!parse_binary(call->arguments, &binary, error))
 		return NULL;
-	if (json_object_get(call->arguments, "file-offset") || program.program.n_notes > 0)
-		options.program = &program.program;
+	if (json_object_get(call->arguments, "file-offset") || binary.binary.n_notes > 0)
+		options.binary = &binary.binary;
 	const struct guest *guest = call->server->guest;
 	if (!parse_registers(json_object_get(call->arguments, "registers"), guest->processor, &options.registers,
 	                     error) ||

@@ -5,7 +5,7 @@
 #include <vprof/ring.h>
 
 #include "guest/processor.h"
-#include "probe/probe_priv.h"
+#include "probe/user_priv.h"
 
 /* ---- what the sets of an engine share ---- */
 
@@ -118,14 +118,26 @@ bool probe_hub_has_calls(struct probe_hub *hub)
 	return load(hub, true, NULL) && hub->calls;
 }
 
+static GArray *probe_hub_arguments(struct probe_hub *hub, const struct probe_spec *spec, GError **error)
+{
+	const struct probe_source *source = &probe_sources[spec->kind];
+
+	return source->arguments ? source->arguments(hub, spec, error) : NULL;
+}
+
 bool probe_hub_fields(struct probe_hub *hub, const struct probe_spec *spec, struct probe_fields *fields, GError **error)
 {
-	g_autoptr(GArray) arguments = probe_hub_arguments(hub, spec, error);
+	g_autoptr(GError) why = NULL;
+	g_autoptr(GArray) arguments = probe_hub_arguments(hub, spec, &why);
 
-	if (arguments)
+	if (why) {
+		g_propagate_error(error, g_steal_pointer(&why));
+		return false;
+	}
+	if (arguments) {
 		probe_fields_fill(arguments, fields);
-	if (arguments || probe_sources[spec->kind].traces)
-		return arguments != NULL;
+		return true;
+	}
 	*fields = (struct probe_fields){.names = g_strdupv((char **)probe_providers[spec->kind].arguments),
 	                                .types = probe_parameter_types(hub, spec)};
 	return true;
@@ -164,38 +176,6 @@ void probe_hub_list_tracepoints(struct probe_hub *hub, void (*each)(void *data, 
 		list_calls(hub, each, data);
 }
 
-static bool is_msr_probe(const struct probe *probe)
-{
-	return probe->spec.kind == PROBE_MSR;
-}
-
-/* Makes the MSRs of all sets' msr probes exit. */
-static bool watch_msrs(struct probe_hub *hub, GError **error)
-{
-	struct guest_msr_range ranges[GUEST_MSR_RANGES_MAX];
-	size_t n = 0;
-
-	for (guint i = 0; i < hub->sets->len; i++) {
-		const struct probe_set *set = g_ptr_array_index(hub->sets, i);
-
-		for (guint j = 0; j < set->probes->len; j++) {
-			const struct probe *probe = g_ptr_array_index(set->probes, j);
-
-			if (!is_msr_probe(probe))
-				continue;
-			if (n == G_N_ELEMENTS(ranges)) {
-				g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
-				            "cannot place %s: there are %u msr probes, the most there can be",
-				            probe->spec.name, GUEST_MSR_RANGES_MAX);
-				return false;
-			}
-			ranges[n++] = (struct guest_msr_range){(uint32_t)probe->spec.first, (uint32_t)probe->spec.last,
-			                                       probe->spec.read, probe->spec.write};
-		}
-	}
-	return hub->guest->debug->msrs_watch(hub->guest, ranges, n, error);
-}
-
 /* ---- probes of a set ---- */
 
 static void probe_free(gpointer data)
@@ -203,7 +183,6 @@ static void probe_free(gpointer data)
 	struct probe *probe = data;
 
 	probe_values_free(probe->values);
-	g_free(probe->module);
 	g_clear_pointer(&probe->arguments, g_array_unref);
 	probe_fields_clear(&probe->fields);
 	g_free(probe->program);
@@ -234,9 +213,7 @@ static bool place(struct probe *probe, GError **error)
 		            probe->spec.name, arch_name(processor->arch));
 		return false;
 	}
-	if (probe_sources[probe->spec.kind].trigger == PROBE_BY_BREAKPOINT)
-		return probe_place(probe, error);
-	return !is_msr_probe(probe) || watch_msrs(probe->set->hub, error);
+	return probe_placement_ops(probe)->place(probe, error);
 }
 
 bool probe_set_may_change(const struct probe_set *set, GError **error)
@@ -276,23 +253,8 @@ static bool is_new(const struct probe_set *set, const char *name, GError **error
 
 static const char *const no_types[] = {NULL};
 
-static void fill_traced(const struct probe *probe, struct probe_info *info)
-{
-	struct guest *guest = probe->set->hub->guest;
-	const struct guest_breakpoint *breakpoint;
-
-	info->breakpoint = GUEST_BREAKPOINT_PROCESSOR;
-	for (size_t i = 0; (breakpoint = probe_tracepoint_breakpoint(probe->traced, i)); i++) {
-		info->intact &= guest->debug->breakpoint_intact(guest, breakpoint);
-		if (breakpoint->patched)
-			info->breakpoint = GUEST_BREAKPOINT_PATCH;
-	}
-}
-
 static void fill_info(const struct probe *probe, struct probe_info *info)
 {
-	struct guest *guest = probe->set->hub->guest;
-
 	*info = (struct probe_info){.id = probe->id,
 	                            .spec = &probe->spec,
 	                            .options = probe->options,
@@ -302,36 +264,15 @@ static void fill_info(const struct probe *probe, struct probe_info *info)
 	if (probe->arguments)
 		info->fields = probe->fields;
 	info->paths = probe_values_paths(probe->values, &info->n_paths);
-	if (probe_sources[probe->spec.kind].trigger != PROBE_BY_BREAKPOINT)
-		return;
-	if (probe->traced) {
-		fill_traced(probe, info);
-		return;
-	}
-	if (probe->user) {
-		info->breakpoint = probe_user_kind(probe->user);
-		info->intact = probe_user_intact((struct probe *)probe);
-		info->is_of_program = true;
-		info->processes = probe_user_processes(probe->user);
-		info->similar = probe_user_similar(probe->user);
-		return;
-	}
-	info->breakpoint = probe->breakpoint.patched ? GUEST_BREAKPOINT_PATCH : GUEST_BREAKPOINT_PROCESSOR;
-	info->intact = guest->debug->breakpoint_intact(guest, &probe->breakpoint) && probe_module_is_there(probe);
-	for (size_t i = 0; probe->returns && probe_returns_breakpoint(probe->returns, i); i++)
-		info->intact &= guest->debug->breakpoint_intact(guest, probe_returns_breakpoint(probe->returns, i));
+	if (probe->placement->ops->describe)
+		probe->placement->ops->describe(probe->placement, info);
 }
 
 /* Removes it from the guest and the set. */
 static void drop(struct probe_set *set, struct probe *probe)
 {
-	bool msr = is_msr_probe(probe);
-
-	if (probe_sources[probe->spec.kind].trigger == PROBE_BY_BREAKPOINT)
-		probe_unplace(probe);
+	probe->placement->ops->remove(probe->placement);
 	g_ptr_array_remove(set->probes, probe);
-	if (msr)
-		watch_msrs(set->hub, NULL); /* fewer ranges than were there before */
 }
 
 bool probe_set_add(struct probe_set *set, const char *text, const struct probe_options *options,
@@ -353,9 +294,9 @@ bool probe_set_add(struct probe_set *set, const char *text, const struct probe_o
 		return false;
 	}
 	probe->options.fields = NULL;
-	probe->options.program = NULL;
-	probe->arguments =
-		probe->user ? probe_user_arguments(probe) : probe_hub_arguments(set->hub, &probe->spec, NULL);
+	probe->options.binary = NULL;
+	if (!probe->arguments)
+		probe->arguments = probe_hub_arguments(set->hub, &probe->spec, NULL);
 	if (probe->arguments)
 		probe_fields_fill(probe->arguments, &probe->fields);
 	if (!probe_values_new(probe, options->fields, error)) {
@@ -406,13 +347,14 @@ struct vcpu_call {
 	bool is_gone; /* its thread has ended */
 };
 
-static void fire_edges(struct probe_set *set, bool start, bool knows)
+static void fire_edges(struct probe_set *set, const struct probe_occasion *edge, bool knows)
 {
+	uint64_t none[PROBE_ARGUMENTS_MAX];
+
 	for (guint i = 0; i < set->probes->len; i++) {
 		struct probe *probe = g_ptr_array_index(set->probes, i);
 
-		if (probe_sources[probe->spec.kind].trigger == PROBE_BY_RECORDING &&
-		    (start ? probe->spec.read : probe->spec.write))
+		if (probe_fires(probe, edge, none))
 			probe_event_edge(probe, 0, knows);
 	}
 }
@@ -439,7 +381,7 @@ static void start_on_vcpu(void *data)
 	cpu->recording = true;
 	/* The first vCPU begins first: nothing else has fired yet. */
 	if (call->vcpu == 0)
-		fire_edges(call->set, true, true);
+		fire_edges(call->set, &(struct probe_occasion){.starts = true}, true);
 }
 
 static void stop_on_vcpu(void *data)
@@ -450,7 +392,7 @@ static void stop_on_vcpu(void *data)
 	if (!cpu->recording)
 		return;
 	if (call->vcpu == 0)
-		fire_edges(call->set, false, !call->is_gone);
+		fire_edges(call->set, &(struct probe_occasion){.ends = true}, !call->is_gone);
 	cpu->recording = false;
 	probe_event_finish(cpu, call->vcpu);
 }
@@ -505,12 +447,8 @@ static void start_probes(struct probe_set *set)
 		struct probe *probe = g_ptr_array_index(set->probes, i);
 
 		atomic_store_explicit(&probe->events, 0, memory_order_relaxed);
-		if (probe->returns)
-			probe_returns_reset(probe->returns);
-		if (probe->user)
-			probe_user_reset(probe->user);
-		if (probe_sources[probe->spec.kind].trigger == PROBE_BY_TIMER)
-			probe->timer = probe_timer_start(probe);
+		if (probe->placement->ops->start)
+			probe->placement->ops->start(probe->placement);
 	}
 }
 
@@ -551,11 +489,14 @@ void probe_set_pause(struct probe_set *set)
 
 	if (!set->recording)
 		return;
-	probe_timer_stop(g_steal_pointer(&set->watch));
+	if (set->watch)
+		g_source_destroy(set->watch);
+	g_clear_pointer(&set->watch, g_source_unref);
 	for (guint i = 0; i < set->probes->len; i++) {
 		struct probe *probe = g_ptr_array_index(set->probes, i);
 
-		probe_timer_stop(g_steal_pointer(&probe->timer));
+		if (probe->placement->ops->stop)
+			probe->placement->ops->stop(probe->placement);
 	}
 	/* The first vCPU last, with the end of the recording. */
 	for (unsigned i = guest->vcpus; i-- > 0;) {
@@ -630,8 +571,8 @@ void probe_set_statistics(const struct probe_set *set, struct probe_statistics *
 	for (guint i = 0; i < set->probes->len; i++) {
 		const struct probe *probe = g_ptr_array_index(set->probes, i);
 
-		out->forgotten += probe->returns ? probe_returns_forgotten(probe->returns) : 0;
-		out->unplaced += probe->user ? probe_user_unplaced(probe->user) : 0;
+		if (probe->placement->ops->count)
+			probe->placement->ops->count(probe->placement, out);
 	}
 	for (unsigned i = 0; i < set->n_maps; i++)
 		out->map_full += program_map_dropped(set->maps[i]);

@@ -63,8 +63,9 @@ struct probe_set *probe_set_new(struct probe_hub *hub);
 /* Stops recording and removes the probes. */
 void probe_set_free(struct probe_set *set);
 
-/* Of a function of a program: where it is, and in which processes; all that the probe's path is mapped in. */
-struct probe_program {
+/* A function of a program, or a static probe: where it is, and in which processes; all that the probe's path is mapped
+ * in. */
+struct probe_binary {
 	uint64_t file_offset;    /* of the function's first byte */
 	const uint64_t *returns; /* [n_returns] of a probe of returns: where it returns, in the same file */
 	size_t n_returns;        /* up to FUNCTION_RETURNS_MAX */
@@ -88,7 +89,7 @@ struct probe_options {
 	 * used after probe_set_add. NULL: none.
 	 */
 	const char *const *fields;
-	const struct probe_program *program;   /* not used after probe_set_add; NULL: not given */
+	const struct probe_binary *binary;     /* not used after probe_set_add; NULL: not given */
 	enum guest_breakpoint_kind breakpoint; /* for a probe that takes a breakpoint */
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The arguments of events where the guest's kernel says what they are: of trace points and of system calls. */
-#include "probe/probe_priv.h"
+#include "probe/placement_priv.h"
 
 void probe_fields_clear(struct probe_fields *fields)
 {
@@ -21,8 +21,10 @@ void probe_fields_fill(const GArray *arguments, struct probe_fields *fields)
 }
 
 /* The number of the call, and its parameters. */
-static GArray *call_arguments(struct probe_hub *hub, const struct probe_spec *spec)
+GArray *probe_call_arguments(struct probe_hub *hub, const struct probe_spec *spec, GError **error G_GNUC_UNUSED)
 {
+	if (!probe_hub_has_calls(hub) || !syscall_table_has(hub->calls, spec->symbol))
+		return NULL;
 	const struct btf *btf = probe_hub_btf(hub);
 	GArray *arguments = tracepoint_arguments_new();
 	struct tracepoint_argument argument = {.name = g_strdup(probe_providers[spec->kind].arguments[0])};
@@ -33,18 +35,6 @@ static GArray *call_arguments(struct probe_hub *hub, const struct probe_spec *sp
 	     i++)
 		g_array_append_val(arguments, argument);
 	return arguments;
-}
-
-GArray *probe_hub_arguments(struct probe_hub *hub, const struct probe_spec *spec, GError **error)
-{
-	if (probe_sources[spec->kind].calls)
-		return probe_hub_has_calls(hub) && syscall_table_has(hub->calls, spec->symbol)
-		               ? call_arguments(hub, spec)
-		               : NULL;
-	if (!probe_sources[spec->kind].traces)
-		return NULL;
-	const struct tracepoint *tracepoint = probe_tracepoint_find(hub, spec, error);
-	return tracepoint ? tracepoint_arguments(tracepoint, probe_hub_btf(hub)) : NULL;
 }
 
 size_t probe_count_arguments(const struct probe *probe)

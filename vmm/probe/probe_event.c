@@ -7,7 +7,7 @@
 #include "guest/page_walk.h"
 #include "guest/processor.h"
 #include "lib/record/clock.h"
-#include "probe/probe_priv.h"
+#include "probe/placement_priv.h"
 
 #define EVENT_BYTES_MAX (72u + sizeof(uint64_t) * (PROBE_CHAIN_MAX + VPROF_PROBE_VALUES_MAX))
 
@@ -15,9 +15,27 @@ _Static_assert(PROBE_ARGUMENTS_MAX + GUEST_GPRS_MAX + 1 + PROBE_PATHS_MAX * FIEL
                        VPROF_PROBE_VALUES_MAX,
                "an event has room for all of them");
 
-static void count(_Atomic uint64_t *statistic)
+void probe_count(_Atomic uint64_t *statistic)
 {
 	atomic_fetch_add_explicit(statistic, 1, memory_order_relaxed);
+}
+
+bool probe_records(const struct probe *probe, unsigned vcpu)
+{
+	return probe->set->vcpus[vcpu].recording;
+}
+
+struct firing probe_firing(struct probe *probe, unsigned vcpu, const struct guest_regs *regs,
+                           const struct guest_gprs *gprs)
+{
+	return (struct firing){
+		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = probe_count_arguments(probe)};
+}
+
+void probe_read_arguments(const struct guest_gprs *gprs, uint64_t *arguments)
+{
+	for (unsigned i = 0; i < GUEST_GPR_ARGUMENTS; i++)
+		arguments[i] = guest_gprs_argument(gprs, i);
 }
 
 void probe_event_fill_task(struct firing *firing, struct probe_vcpu *cpu, struct record_id *id)
@@ -37,7 +55,7 @@ void probe_event_fill_task(struct firing *firing, struct probe_vcpu *cpu, struct
 			firing->code = mapper_task(cpu->mapper, &walk, &task, id, 0);
 	} else {
 		id->pid = id->tid = VPROF_PID_UNKNOWN;
-		count(&cpu->no_task);
+		probe_count(&cpu->no_task);
 	}
 }
 
@@ -68,14 +86,12 @@ unsigned probe_event_fill_chain(const struct firing *firing, uint64_t chain[PROB
 	                                     .code = firing->code,
 	                                     .depth = UNWIND_DEPTH_DEFAULT,
 	                                     .entry_record = kernel ? kernel->entry_record : 0};
-	bool at_entry = probe_sources[probe->spec.kind].trigger == PROBE_BY_BREAKPOINT &&
-	                probe->spec.symbol[0] != '\0' && probe->spec.offset == 0 && !probe->traced;
 	enum unwind_end end;
 	unsigned n = 0;
 
 	if (!probe->options.stack || !firing->regs->valid)
 		return 0;
-	if (at_entry && !config.orc && !guest_regs_user(firing->regs))
+	if (firing->at_entry && !config.orc && !guest_regs_user(firing->regs))
 		n = chain_at_entry(firing, &config, chain);
 	return n > 0 ? n : unwind(&config, probe->set->hub->guest, firing->regs, NULL, chain, &end);
 }
@@ -95,7 +111,7 @@ void probe_event_record(const struct firing *given)
 	uint64_t record[EVENT_BYTES_MAX / sizeof(uint64_t)], chain[PROBE_CHAIN_MAX];
 	struct record_id id = {.time_ns = clock_ns(CLOCK_MONOTONIC), .cpu = firing.vcpu, .id = firing.probe->id};
 
-	count(&cpu->event);
+	probe_count(&cpu->event);
 	probe_event_fill_task(&firing, cpu, &id);
 	if (!firing.bare) {
 		const unsigned faults = probe_values_read(firing.probe->values, firing.probe->set->hub->guest,
@@ -119,107 +135,32 @@ void probe_event_record(const struct firing *given)
 	};
 	size_t bytes = record_sample_encode(&sample, true, record, sizeof(record));
 	if (!ring_write(cpu->ring, record, bytes, &id))
-		count(&cpu->dropevt);
+		probe_count(&cpu->dropevt);
 }
 
-static void write_event(struct firing *firing)
+void probe_event_note(const struct firing *firing)
 {
-	count(&firing->probe->events);
-	if (!firing->bare)
+	task_cpu_note(&firing->probe->set->vcpus[firing->vcpu].cpu, firing->regs);
+}
+
+void probe_event_fire(struct firing *firing)
+{
+	probe_count(&firing->probe->events);
+	if (!firing->bare) {
+		probe_arguments_extend(firing->probe, firing->values);
 		add_registers(firing);
+	}
 	if (firing->probe->program)
 		probe_program_run(firing);
 	else
 		probe_event_record(firing);
 }
 
-/* At a breakpoint that counts. */
-static void fire(struct firing *firing)
+bool probe_fires(const struct probe *probe, const struct probe_occasion *occasion, uint64_t *arguments)
 {
-	const struct probe *probe = firing->probe;
+	const struct placement_ops *ops = probe->placement->ops;
 
-	task_cpu_note(&probe->set->vcpus[firing->vcpu].cpu, firing->regs);
-	if (!probe_sources[probe->spec.kind].hit(&probe->spec, probe->set->hub->guest, firing->regs, firing->gprs,
-	                                         firing->values))
-		return;
-	probe_arguments_extend(probe, firing->values);
-	write_event(firing);
-}
-
-void probe_event_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
-                     const struct guest_gprs *gprs)
-{
-	struct probe *probe = (struct probe *)breakpoint;
-	struct firing firing = {
-		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = probe_count_arguments(probe)};
-
-	if (!probe->set->vcpus[vcpu].recording || !probe_module_runs(probe, regs))
-		return;
-	if (probe->returns) {
-		probe_returns_enter(probe->returns, 0, guest_gprs_stack(gprs));
-		return;
-	}
-	fire(&firing);
-}
-
-void probe_event_returned(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
-                          const struct guest_gprs *gprs)
-{
-	struct probe *probe = probe_returns_probe(breakpoint);
-	struct probe_vcpu *cpu = &probe->set->vcpus[vcpu];
-	struct firing firing = {
-		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = probe_count_arguments(probe)};
-
-	/* Without an entry: the call began before the recording, or another function has jumped to this one's end. */
-	if (!cpu->recording || !probe_returns_leave(probe->returns, 0, guest_gprs_stack(gprs), &firing.values[1]) ||
-	    !probe_module_runs(probe, regs))
-		return;
-	fire(&firing);
-}
-
-void probe_event_in_program(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
-                            const struct guest_gprs *gprs)
-{
-	struct probe *probe = probe_user_probe(breakpoint);
-	struct firing firing = {
-		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = probe_count_arguments(probe)};
-
-	struct user_hit hit;
-
-	if (!probe->set->vcpus[vcpu].recording || !probe_user_hits(breakpoint, vcpu, regs, &hit))
-		return;
-	if (probe->returns && hit.enters)
-		probe_returns_enter(probe->returns, hit.mm, guest_gprs_stack(gprs));
-	atomic_fetch_add_explicit(&probe->set->vcpus[vcpu].fault,
-	                          probe_user_read(probe, &hit, regs, gprs, firing.values), memory_order_relaxed);
-	if (!probe->returns ||
-	    (hit.leaves && probe_returns_leave(probe->returns, hit.mm, guest_gprs_stack(gprs), &firing.values[1])))
-		fire(&firing);
-}
-
-/* The breakpoint may be behind the nop or where it leads to: the event is that of the nop. */
-void probe_event_traced(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
-                        const struct guest_gprs *gprs)
-{
-	struct probe *probe = probe_tracepoint_probe(breakpoint);
-	struct probe_vcpu *cpu = &probe->set->vcpus[vcpu];
-	struct guest_regs at_nop = *regs;
-	struct firing firing = {.probe = probe, .vcpu = vcpu, .regs = &at_nop, .gprs = gprs};
-
-	if (!cpu->recording)
-		return;
-	const enum tracepoint_outcome outcome = probe_tracepoint_run(breakpoint, regs, gprs, firing.values);
-	if (outcome == TRACEPOINT_PASSED)
-		return;
-	if (outcome == TRACEPOINT_HIT)
-		probe_arguments_extend(probe, firing.values);
-	firing.bare = outcome == TRACEPOINT_UNKNOWN;
-	firing.n_values = firing.bare ? 0 : probe_count_arguments(probe);
-	if (firing.bare)
-		count(&cpu->no_arguments);
-	guest_regs_set_ip(&at_nop, probe_tracepoint_nop(breakpoint));
-	task_cpu_note(&cpu->cpu, regs);
-	write_event(&firing);
+	return ops->fires && ops->fires(probe->placement, occasion, arguments);
 }
 
 void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const struct guest_access *access,
@@ -227,21 +168,16 @@ void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const st
 {
 	struct probe_set *set = (struct probe_set *)observer;
 	struct probe_vcpu *cpu = &set->vcpus[vcpu];
+	const struct probe_occasion occasion = {.access = access};
 
 	if (!cpu->recording)
 		return;
 	task_cpu_note(&cpu->cpu, regs);
 	for (guint i = 0; i < set->probes->len; i++) {
-		struct probe *probe = g_ptr_array_index(set->probes, i);
-		struct firing firing = {.probe = probe,
-		                        .vcpu = vcpu,
-		                        .regs = regs,
-		                        .gprs = gprs,
-		                        .n_values = probe_count_arguments(probe)};
+		struct firing firing = probe_firing(g_ptr_array_index(set->probes, i), vcpu, regs, gprs);
 
-		if (probe_sources[probe->spec.kind].trigger == PROBE_BY_ACCESS &&
-		    probe_sources[probe->spec.kind].access(&probe->spec, access, firing.values))
-			write_event(&firing);
+		if (probe_fires(firing.probe, &occasion, firing.values))
+			probe_event_fire(&firing);
 	}
 }
 
@@ -268,27 +204,26 @@ static void fire_outside(struct firing *firing, bool wants_code)
 	firing->gprs = &gprs;
 	if (runs)
 		task_cpu_note(&cpu->cpu, &regs);
-	write_event(firing);
+	probe_event_fire(firing);
 }
 
-void probe_event_tick(struct probe *probe, unsigned vcpu)
+void probe_event_tick(struct probe *probe, unsigned vcpu, bool wants_code)
 {
 	struct firing firing = {.probe = probe, .vcpu = vcpu};
 
-	/* A program at an interval is about the guest as a whole. */
-	fire_outside(&firing, probe_sources[probe->spec.kind].every_vcpu || !probe->program);
+	fire_outside(&firing, wants_code);
 }
 
 void probe_event_edge(struct probe *probe, unsigned vcpu, bool knows)
 {
 	const struct guest_regs no_regs = {.processor = probe->set->hub->guest->processor};
 	const struct guest_gprs no_gprs = {.processor = probe->set->hub->guest->processor};
-	struct firing firing = {.probe = probe, .vcpu = vcpu, .regs = &no_regs, .gprs = &no_gprs};
+	struct firing firing = {.probe = probe, .vcpu = vcpu, .regs = &no_regs, .gprs = &no_gprs, .is_edge = true};
 
 	if (knows)
 		fire_outside(&firing, false);
 	else
-		write_event(&firing);
+		probe_event_fire(&firing);
 }
 
 void probe_event_marker(struct probe *probe, unsigned vcpu, const uint64_t *arguments)

@@ -2,7 +2,8 @@
 /* Functions of the guest kernel's modules: function:MODULE:NAME. */
 #include <string.h>
 
-#include "probe/probe_priv.h"
+#include "linux/module.h"
+#include "probe/placement_priv.h"
 #include "sample/session_modules.h"
 
 #define NEAREST_MAX 5u
@@ -108,50 +109,53 @@ static void set_error(const struct probe *probe, struct session_modules *modules
 
 /* ---- where it is ---- */
 
-bool probe_module_find(struct probe *probe, uint64_t *address, GError **error)
+/* [I] all of it. */
+struct probe_module {
+	const struct module_layout *layout; /* the session's */
+	struct module module;
+};
+
+struct probe_module *probe_module_find(struct probe *probe, uint64_t *address, GError **error)
 {
 	struct session_modules *modules = session_modules_read(probe->set->hub->session, error);
 	const char separator[] = {PROBE_MODULE_SEPARATOR, '\0'};
 	g_auto(GStrv) parts = g_strsplit(probe->spec.symbol, separator, 2);
+	struct probe_module *self = NULL;
 	const struct symbol *symbol = NULL;
 	const struct module *module;
 	unsigned i = 0;
 
 	if (!modules)
-		return false;
+		return NULL;
 	while ((module = session_modules_get(modules, i)) && strcmp(module->name, parts[0]) != 0)
 		i++;
 	if (module)
 		symbol = find_function(modules, i, parts[1]);
 	if (symbol) {
 		*address = symbol->address;
-		probe->module = g_new(struct probe_module, 1);
-		*probe->module = (struct probe_module){&session_kernel(probe->set->hub->session)->modules, *module};
+		self = g_new(struct probe_module, 1);
+		*self = (struct probe_module){&session_kernel(probe->set->hub->session)->modules, *module};
 	} else {
 		set_error(probe, modules, i, parts, error);
 	}
 	session_modules_free(modules);
-	return symbol;
+	return self;
 }
 
-static bool is_there(const struct probe *probe, struct page_walk *walk)
-{
-	return module_is_there(probe->module->layout, walk, &probe->module->module);
-}
-
-bool probe_module_runs(const struct probe *probe, const struct guest_regs *regs)
+bool probe_module_runs(const struct probe_module *module, struct guest *guest, const struct guest_regs *regs)
 {
 	struct page_walk walk;
 
-	if (!probe->module)
+	if (!module)
 		return true;
-	page_walk_init_regs(&walk, probe->set->hub->guest, regs);
-	return is_there(probe, &walk);
+	page_walk_init_regs(&walk, guest, regs);
+	return module_is_there(module->layout, &walk, &module->module);
 }
 
-bool probe_module_is_there(const struct probe *probe)
+bool probe_module_is_there(const struct probe_module *module, struct session *session)
 {
 	struct page_walk walk;
 
-	return !probe->module || !session_kernel_walk(probe->set->hub->session, &walk) || is_there(probe, &walk);
+	return !module || !session_kernel_walk(session, &walk) ||
+	       module_is_there(module->layout, &walk, &module->module);
 }

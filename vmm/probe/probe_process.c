@@ -2,13 +2,12 @@
 /* Where a process of the guest has a function of a program, for probes of programs. On the main thread. */
 #include <string.h>
 
-#include "guest/elf_note.h"
 #include "guest/processor.h"
-#include "linux/vma.h"
-#include "probe/probe_priv.h"
+#include "probe/user_priv.h"
 
 #define FUNCTION_BYTES_MAX (64u << 10)
 #define CODE_BYTES_MAX 16u /* of an instruction */
+#define NO_BINARY "the engine does not read the guest's programs"
 
 /* ---- what is looked for ---- */
 
@@ -19,21 +18,53 @@ static bool needs(const struct probe *probe, const char *what, const char *argum
 	return false;
 }
 
-static void places_of_function(struct user_program *program, const struct probe *probe)
+/* What does not depend on its kind. */
+static void fill(struct user_program *program, const struct probe *probe)
 {
-	const struct probe_program *wanted = probe->options.program;
+	const struct probe_binary *wanted = probe->options.binary;
 
-	program->function = wanted->file_offset;
-	program->places[program->n_places++] = wanted->file_offset + probe->spec.offset;
-	for (size_t i = 0; probe_sources[probe->spec.kind].returns && i < wanted->n_returns; i++)
-		program->places[program->n_places++] = wanted->returns[i];
+	program->path = g_strndup(probe->spec.symbol, probe->spec.path_bytes);
+	program->build_id_bytes = MIN(wanted->build_id_bytes, sizeof(program->build_id));
+	memcpy(program->build_id, wanted->build_id, program->build_id_bytes);
+	if (wanted->targets)
+		program->targets = *wanted->targets;
+	program->cgroup = g_strdup(wanted->cgroup);
 }
 
-static void places_of_notes(struct user_program *program, const struct probe *probe)
+bool user_program_of_function(struct user_program *program, const struct probe *probe, GError **error)
 {
-	const struct probe_program *wanted = probe->options.program;
+	const struct probe_binary *wanted = probe->options.binary;
+
+	if (!wanted)
+		return needs(probe, NO_BINARY, "file-offset", error);
+	fill(program, probe);
+	program->function = wanted->file_offset;
+	program->places[program->n_places++] = wanted->file_offset + probe->spec.offset;
+	return true;
+}
+
+bool user_program_of_returns(struct user_program *program, const struct probe *probe, GError **error)
+{
+	const struct probe_binary *wanted = probe->options.binary;
+
+	if (wanted && wanted->n_returns == 0)
+		return needs(probe, "where the function returns is not known", "returns", error);
+	if (!user_program_of_function(program, probe, error))
+		return false;
+	for (size_t i = 0; i < wanted->n_returns; i++)
+		program->places[program->n_places++] = wanted->returns[i];
+	program->calls = probe_calls_new();
+	return true;
+}
+
+bool user_program_of_notes(struct user_program *program, const struct probe *probe, GError **error)
+{
+	const struct probe_binary *wanted = probe->options.binary;
 	char *operands;
 
+	if (!wanted || wanted->n_notes == 0)
+		return needs(probe, NO_BINARY, "notes", error);
+	fill(program, probe);
 	program->operands = g_new0(struct user_operands, wanted->n_notes);
 	for (; program->n_places < wanted->n_notes; program->n_places++) {
 		struct user_operands *of = &program->operands[program->n_places];
@@ -43,28 +74,6 @@ static void places_of_notes(struct user_program *program, const struct probe *pr
 		program->n_arguments = MAX(program->n_arguments, of->n);
 	}
 	program->function = program->places[0];
-}
-
-bool user_program_init(struct user_program *program, const struct probe *probe, GError **error)
-{
-	const struct probe_program *wanted = probe->options.program;
-	const struct probe_source *provider = &probe_sources[probe->spec.kind];
-
-	if (!wanted || (provider->notes && wanted->n_notes == 0))
-		return needs(probe, "the engine does not read the guest's programs",
-		             provider->notes ? "notes" : "file-offset", error);
-	if (provider->returns && wanted->n_returns == 0)
-		return needs(probe, "where the function returns is not known", "returns", error);
-	program->path = g_strndup(probe->spec.symbol, probe->spec.path_bytes);
-	if (provider->notes)
-		places_of_notes(program, probe);
-	else
-		places_of_function(program, probe);
-	program->build_id_bytes = MIN(wanted->build_id_bytes, sizeof(program->build_id));
-	memcpy(program->build_id, wanted->build_id, program->build_id_bytes);
-	if (wanted->targets)
-		program->targets = *wanted->targets;
-	program->cgroup = g_strdup(wanted->cgroup);
 	return true;
 }
 
@@ -73,6 +82,7 @@ void user_program_clear(struct user_program *program)
 	g_free(program->path);
 	g_free(program->operands);
 	g_free(program->cgroup);
+	probe_calls_free(program->calls);
 }
 
 bool user_program_has(const struct user_program *program, const struct kernel_layout *kernel, struct page_walk *walk,

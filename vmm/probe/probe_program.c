@@ -8,11 +8,6 @@
 
 #define SENT_BYTES_MAX (96u + sizeof(uint64_t) * (1 + VPROF_PROGRAM_SENT_WORDS))
 
-static void count(_Atomic uint64_t *statistic)
-{
-	atomic_fetch_add_explicit(statistic, 1, memory_order_relaxed);
-}
-
 /* What is read of the guest is read once it is asked for. */
 struct hit {
 	struct program_place place; /* first: the argument of its calls */
@@ -41,7 +36,7 @@ static const struct task *task_of(struct hit *hit)
 		hit->has_task = task_read(&set->kernel->tasks, &hit->cpu->cpu, set->hub->guest, hit->firing->regs,
 		                          &walk, &hit->task);
 		if (!hit->has_task)
-			count(&hit->cpu->no_task);
+			probe_count(&hit->cpu->no_task);
 	}
 	hit->has_tried = true;
 	return hit->has_task ? &hit->task : NULL;
@@ -154,7 +149,7 @@ static bool read_field(struct program_place *place, unsigned field, uint64_t *wo
 	                                                                      field, firing->values, task, words);
 
 	if (!done)
-		count(&hit->cpu->fault);
+		probe_count(&hit->cpu->fault);
 	return done;
 }
 
@@ -164,7 +159,7 @@ static bool read_memory(struct program_place *place, uint64_t address, void *byt
 	const bool done = page_walk_read(walk_of(hit), (gva_t){address}, bytes, n);
 
 	if (!done)
-		count(&hit->cpu->fault);
+		probe_count(&hit->cpu->fault);
 	return done;
 }
 
@@ -190,9 +185,9 @@ static void send(struct program_place *place, uint32_t action, const uint64_t *w
 	};
 	const size_t bytes = record_sample_encode(&sample, true, record, sizeof(record));
 
-	count(&hit->cpu->event);
+	probe_count(&hit->cpu->event);
 	if (!ring_write(hit->cpu->ring, record, bytes, id))
-		count(&hit->cpu->dropevt);
+		probe_count(&hit->cpu->dropevt);
 }
 
 static void leave(struct program_place *place)
@@ -223,15 +218,14 @@ void probe_program_run(struct firing *firing)
 	struct hit hit;
 
 	/* The end of the recording is later than all of it. */
-	if (atomic_load_explicit(&set->exited, memory_order_relaxed) &&
-	    probe_sources[probe->spec.kind].trigger != PROBE_BY_RECORDING)
+	if (atomic_load_explicit(&set->exited, memory_order_relaxed) && !firing->is_edge)
 		return;
 	hit.place = (struct program_place){
 		.calls = &calls, .arguments = firing->values, .maps = set->maps, .bare = firing->bare};
 	hit.firing = firing;
 	hit.cpu = &set->vcpus[firing->vcpu];
 	hit.has_tried = hit.has_task = hit.has_walk = hit.is_announced = hit.has_chain = false;
-	count(&hit.cpu->hit);
+	probe_count(&hit.cpu->hit);
 	program_run(probe->program, probe->n_program, &hit.place);
 }
 

@@ -1,143 +1,134 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Returns of a function: a breakpoint at its entry, and one wherever it returns. A call is known by its stack pointer,
- * which is the same at both, on whichever vCPU they are: as long as the call lasts, no other has it in that address
- * space. A call that never returns, because its task ended or by longjmp(3), leaves its entry behind, until a later
- * call has the same stack pointer or takes the place of the oldest.
- */
-#include "lib/record/clock.h"
-#include "probe/probe_priv.h"
+/* Returns of a function of the kernel: a breakpoint at its entry, and one wherever it returns. */
+#include "guest/gprs.h"
+#include "lib/code/function_returns.h"
+#include "probe/placement_priv.h"
 
-#define CALLS 1024u                      /* a power of two */
-#define CALL_PLACES 8u                   /* where a call may be, from its hash on */
-#define MIX UINT64_C(0x9e3779b97f4a7c15) /* 2^64 by the golden ratio */
-#define BUSY UINT64_C(1)                 /* no key */
-
-/* [a] claimed by compare-and-swap; only the claimant, and later the one that has this key, uses the rest. */
-struct call {
-	_Atomic uint64_t key; /* [a] 0: free */
-	_Atomic uint64_t entered_ns;
+/* [I] but for the calls, which have their own legend. */
+struct function_return {
+	struct placement base;
+	struct probe_site sites[1 + FUNCTION_RETURNS_MAX]; /* the entry last */
+	size_t n;                                          /* that are placed */
+	struct probe_calls *calls;
+	struct probe_module *module; /* that the function is in; NULL: the kernel itself */
 };
 
-struct return_site {
-	struct guest_breakpoint breakpoint; /* first: the argument of `hit` */
-	struct probe *probe;
-};
-
-/* [I] but for the calls and `forgotten`, which is atomic. */
-struct probe_returns {
-	size_t n;
-	struct return_site sites[FUNCTION_RETURNS_MAX];
-	struct call calls[CALLS];
-	_Atomic uint64_t forgotten;
-};
-
-struct probe_returns *probe_returns_new(struct probe *probe, const struct function_returns *returns)
+static struct function_return *of_breakpoint(const struct guest_breakpoint *breakpoint)
 {
-	struct probe_returns *self = g_new0(struct probe_returns, 1);
-
-	self->n = returns->n;
-	for (size_t i = 0; i < self->n; i++)
-		self->sites[i] = (struct return_site){
-			.breakpoint = {.at = {returns->at[i]}, .what = probe->spec.name, .hit = probe_event_returned},
-			.probe = probe,
-		};
-	return self;
+	return (struct function_return *)((const struct probe_site *)breakpoint)->placement;
 }
 
-struct guest_breakpoint *probe_returns_breakpoint(struct probe_returns *self, size_t i)
+static void entry_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                      const struct guest_gprs *gprs)
 {
-	return i < self->n ? &self->sites[i].breakpoint : NULL;
+	const struct function_return *self = of_breakpoint(breakpoint);
+	const struct probe *probe = self->base.probe;
+
+	if (probe_records(probe, vcpu) && probe_module_runs(self->module, probe->set->hub->guest, regs))
+		probe_calls_enter(self->calls, 0, guest_gprs_stack(gprs));
 }
 
-void probe_returns_keep(struct probe_returns *self, size_t n)
+static void return_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                       const struct guest_gprs *gprs)
 {
-	self->n = n;
+	const struct function_return *self = of_breakpoint(breakpoint);
+	struct probe *probe = self->base.probe;
+	struct firing firing = probe_firing(probe, vcpu, regs, gprs);
+
+	firing.at_entry = true; /* the frame is gone again */
+	firing.values[0] = guest_gprs_result(gprs);
+	if (!probe_records(probe, vcpu) ||
+	    !probe_calls_leave(self->calls, 0, guest_gprs_stack(gprs), &firing.values[1]) ||
+	    !probe_module_runs(self->module, probe->set->hub->guest, regs))
+		return;
+	probe_event_note(&firing);
+	probe_event_fire(&firing);
 }
 
-struct probe *probe_returns_probe(const struct guest_breakpoint *breakpoint)
+static void return_remove(struct placement *placement)
 {
-	return ((const struct return_site *)breakpoint)->probe;
+	struct function_return *self = (struct function_return *)placement;
+
+	probe_sites_remove(placement->probe, self->sites, self->n);
+	probe_calls_free(self->calls);
+	g_free(self->module);
+	placement_free(placement);
 }
 
-void probe_returns_reset(struct probe_returns *self)
+static bool find_returns(struct probe *probe, const struct probe_module *module, uint64_t address,
+                         struct function_returns *returns, GError **error)
 {
-	for (size_t i = 0; i < CALLS; i++)
-		atomic_store_explicit(&self->calls[i].key, 0, memory_order_relaxed);
-	atomic_store_explicit(&self->forgotten, 0, memory_order_relaxed);
+	struct probe_hub *hub = probe->set->hub;
+	struct session_modules *modules = module ? session_modules_read(hub->session, NULL) : NULL;
+	const bool found =
+		probe_text_returns(hub->text, modules, hub->guest, probe->spec.name, address, returns, error);
+
+	session_modules_free(modules);
+	return found;
 }
 
-uint64_t probe_returns_forgotten(const struct probe_returns *self)
+/* The returns first: an entry alone would count calls that are never seen to return. */
+static bool sites_place(struct function_return *self, uint64_t entry, const struct function_returns *returns,
+                        GError **error)
 {
-	return atomic_load_explicit(&self->forgotten, memory_order_relaxed);
-}
+	struct probe *probe = self->base.probe;
 
-/* Neither 0 nor BUSY. Two processes may have the same stack pointer. */
-static uint64_t key_of(uint64_t space, uint64_t stack)
-{
-	return (stack + space * MIX) | 2;
-}
+	for (size_t i = 0; i <= returns->n; i++) {
+		const bool is_entry = i == returns->n;
+		struct probe_site *site = &self->sites[i];
 
-static struct call *place_of(struct probe_returns *self, uint64_t key, unsigned i)
-{
-	const uint64_t hash = (key >> 3) * MIX >> 32;
-
-	return &self->calls[(hash + i) & (CALLS - 1)];
-}
-
-/* Release: pairs with the acquire in probe_returns_leave, which then has the time of this entry. */
-static bool claim(struct call *call, uint64_t before, uint64_t key)
-{
-	if (!atomic_compare_exchange_strong_explicit(&call->key, &before, BUSY, memory_order_relaxed,
-	                                             memory_order_relaxed))
-		return false;
-	atomic_store_explicit(&call->entered_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
-	atomic_store_explicit(&call->key, key, memory_order_release);
+		*site = (struct probe_site){{.at = {is_entry ? entry : returns->at[i]},
+		                             .what = probe->spec.name,
+		                             .hit = is_entry ? entry_hit : return_hit},
+		                            &self->base};
+		if (!probe_site_place(probe, site, error))
+			return false;
+		self->n++;
+	}
 	return true;
 }
 
-void probe_returns_enter(struct probe_returns *self, uint64_t space, uint64_t stack)
+static bool return_place(struct probe *probe, GError **error)
 {
-	const uint64_t key = key_of(space, stack);
-	struct call *oldest = NULL;
+	struct function_returns returns;
+	struct probe_module *module;
+	uint64_t address;
 
-	for (unsigned i = 0; i < CALL_PLACES; i++) {
-		struct call *call = place_of(self, key, i);
-
-		if (atomic_load_explicit(&call->key, memory_order_relaxed) == key && claim(call, key, key))
-			return;
-	}
-	for (unsigned i = 0; i < CALL_PLACES; i++) {
-		struct call *call = place_of(self, key, i);
-
-		if (claim(call, 0, key))
-			return;
-		if (!oldest || atomic_load_explicit(&call->entered_ns, memory_order_relaxed) <
-		                       atomic_load_explicit(&oldest->entered_ns, memory_order_relaxed))
-			oldest = call;
-	}
-	atomic_fetch_add_explicit(&self->forgotten, 1, memory_order_relaxed);
-	const uint64_t before = atomic_load_explicit(&oldest->key, memory_order_relaxed);
-
-	/* If another vCPU takes that place at this moment, it is this call that is forgotten. */
-	if (before != BUSY)
-		claim(oldest, before, key);
-}
-
-bool probe_returns_leave(struct probe_returns *self, uint64_t space, uint64_t stack, uint64_t *ns)
-{
-	const uint64_t key = key_of(space, stack);
-
-	for (unsigned i = 0; i < CALL_PLACES; i++) {
-		struct call *call = place_of(self, key, i);
-
-		if (atomic_load_explicit(&call->key, memory_order_acquire) != key)
-			continue;
-		*ns = clock_ns(CLOCK_MONOTONIC) - atomic_load_explicit(&call->entered_ns, memory_order_relaxed);
-		uint64_t before = key;
-
-		return atomic_compare_exchange_strong_explicit(&call->key, &before, 0, memory_order_relaxed,
-		                                               memory_order_relaxed);
-	}
+	if (!probe_find_function(probe, &address, &module, error))
+		return false;
+	struct function_return *self = (struct function_return *)placement_new(probe, sizeof(*self));
+	self->module = module;
+	self->calls = probe_calls_new();
+	if (find_returns(probe, module, address, &returns, error) && sites_place(self, address, &returns, error))
+		return true;
+	return_remove(&self->base);
 	return false;
 }
+
+static void return_describe(const struct placement *placement, struct probe_info *info)
+{
+	const struct function_return *self = (const struct function_return *)placement;
+
+	probe_sites_describe(placement->probe, self->sites, self->n, info);
+	info->intact &= probe_module_is_there(self->module, placement->probe->set->hub->session);
+	info->breakpoint =
+		self->sites[self->n - 1].breakpoint.patched ? GUEST_BREAKPOINT_PATCH : GUEST_BREAKPOINT_PROCESSOR;
+}
+
+static void return_start(struct placement *placement)
+{
+	probe_calls_reset(((const struct function_return *)placement)->calls);
+}
+
+static void return_count(const struct placement *placement, struct probe_statistics *out)
+{
+	out->forgotten += probe_calls_forgotten(((const struct function_return *)placement)->calls);
+}
+
+const struct placement_ops placement_return = {
+	.place = return_place,
+	.remove = return_remove,
+	.describe = return_describe,
+	.count = return_count,
+	.start = return_start,
+};

@@ -6,20 +6,16 @@
  */
 #include <string.h>
 
-#include "probe/probe_priv.h"
+#include "probe/placement_priv.h"
 
 #define SITES_MAX 16u /* of one trace point */
 
-struct probe_place {
-	struct guest_breakpoint breakpoint; /* first: the argument of `hit` */
-	struct probe *probe;
-	const struct tracepoint_site *site;
-};
-
 /* [I] all of it. */
-struct probe_tracepoint {
+struct traced {
+	struct placement base;
 	const struct tracepoint *tracepoint; /* of the hub */
-	struct probe_place places[2 * SITES_MAX];
+	struct probe_site sites[2 * SITES_MAX];
+	const struct tracepoint_site *of[2 * SITES_MAX]; /* the place in the kernel's code that each of them is for */
 	size_t n;
 };
 
@@ -31,7 +27,7 @@ static const char *why_never(const struct tracepoint *tracepoint)
 	return tracepoint->sites->len == 0 ? "is in no code of the kernel's image" : NULL;
 }
 
-const struct tracepoint *probe_tracepoint_find(struct probe_hub *hub, const struct probe_spec *spec, GError **error)
+static const struct tracepoint *find(struct probe_hub *hub, const struct probe_spec *spec, GError **error)
 {
 	const struct tracepoints *all = probe_hub_tracepoints(hub, error);
 	const struct tracepoint *tracepoint = all ? tracepoints_find(all, spec->symbol) : NULL;
@@ -49,74 +45,129 @@ const struct tracepoint *probe_tracepoint_find(struct probe_hub *hub, const stru
 	return NULL;
 }
 
-struct probe_tracepoint *probe_tracepoint_new(struct probe *probe, GError **error)
+/* ---- hits ---- */
+
+/* The breakpoint may be behind the nop or where it leads to: the event is that of the nop. */
+static void traced_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                       const struct guest_gprs *gprs)
 {
-	struct probe_hub *hub = probe->set->hub;
-	const struct tracepoint *tracepoint = probe_tracepoint_find(hub, &probe->spec, error);
+	const struct probe_site *hit = (const struct probe_site *)breakpoint;
+	const struct traced *self = (const struct traced *)hit->placement;
+	const struct tracepoint_site *site = self->of[hit - self->sites];
+	struct probe *probe = self->base.probe;
+	struct guest_regs at_nop = *regs;
+	struct firing firing = probe_firing(probe, vcpu, &at_nop, gprs);
+
+	if (!probe_records(probe, vcpu))
+		return;
+	const enum tracepoint_outcome outcome = tracepoint_site_run(self->tracepoint, site, probe->set->hub->guest,
+	                                                            regs, gprs, probe->arguments->len, firing.values);
+	if (outcome == TRACEPOINT_PASSED)
+		return;
+	firing.bare = outcome == TRACEPOINT_UNKNOWN;
+	if (firing.bare) {
+		firing.n_values = 0;
+		probe_count(&probe->set->vcpus[vcpu].no_arguments);
+	}
+	guest_regs_set_ip(&at_nop, site->nop);
+	probe_event_note(&firing);
+	probe_event_fire(&firing);
+}
+
+/* ---- breakpoints ---- */
+
+static bool take_place(struct traced *self, const struct tracepoint_site *site, uint64_t address,
+                       enum guest_breakpoint_kind kind, GError **error)
+{
+	struct probe *probe = self->base.probe;
+	const struct probe_hub *hub = probe->set->hub;
+	struct probe_site *placed = &self->sites[self->n];
+
+	*placed = (struct probe_site){{.at = {address}, .what = probe->spec.name, .hit = traced_hit}, &self->base};
+	self->of[self->n] = site;
+	if (!probe_text_check(hub->text, hub->guest, probe->spec.name, address, error) ||
+	    !probe_site_add(probe, placed, kind, error))
+		return false;
+	self->n++;
+	return true;
+}
+
+static bool patch_site(struct traced *self, const struct tracepoint_site *site, GError **error)
+{
+	if (!site->joins)
+		return take_place(self, site, site->behind, GUEST_BREAKPOINT_PATCH, error) &&
+		       take_place(self, site, site->block, GUEST_BREAKPOINT_PATCH, error);
+	g_set_error(
+		error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
+		"cannot place %s by patching: other code leads to what follows the trace point at 0x%" G_GINT64_MODIFIER
+		"x; use a breakpoint of the processor (\"--breakpoints processor\")",
+		self->base.probe->spec.name, site->nop);
+	return false;
+}
+
+static bool place_site(struct traced *self, const struct tracepoint_site *site, GError **error)
+{
+	const enum guest_breakpoint_kind kind = self->base.probe->options.breakpoint;
+	g_autoptr(GError) taken = NULL;
+
+	if (kind == GUEST_BREAKPOINT_PATCH)
+		return patch_site(self, site, error);
+	if (take_place(self, site, site->nop, GUEST_BREAKPOINT_PROCESSOR, &taken))
+		return true;
+	if (kind == GUEST_BREAKPOINT_ANY && g_error_matches(taken, GUEST_ERROR, GUEST_ERROR_TAKEN))
+		return patch_site(self, site, error);
+	g_propagate_error(error, g_steal_pointer(&taken));
+	return false;
+}
+
+static void traced_remove(struct placement *placement)
+{
+	struct traced *self = (struct traced *)placement;
+
+	probe_sites_remove(placement->probe, self->sites, self->n);
+	placement_free(placement);
+}
+
+static bool traced_place(struct probe *probe, GError **error)
+{
+	const struct tracepoint *tracepoint = find(probe->set->hub, &probe->spec, error);
 
 	if (!tracepoint)
-		return NULL;
+		return false;
 	if (tracepoint->sites->len > SITES_MAX) {
 		g_set_error(
 			error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
 			"cannot place %s: the trace point is in %u places of the kernel's code, and a probe can be in %u",
 			probe->spec.name, tracepoint->sites->len, SITES_MAX);
-		return NULL;
+		return false;
 	}
-	struct probe_tracepoint *self = g_new0(struct probe_tracepoint, 1);
+	struct traced *self = (struct traced *)placement_new(probe, sizeof(*self));
 	self->tracepoint = tracepoint;
-	return self;
+	for (guint i = 0; i < tracepoint->sites->len; i++) {
+		if (place_site(self, &g_array_index(tracepoint->sites, struct tracepoint_site, i), error))
+			continue;
+		traced_remove(&self->base);
+		return false;
+	}
+	return true;
 }
 
-void probe_tracepoint_free(struct probe_tracepoint *self)
+static void traced_describe(const struct placement *placement, struct probe_info *info)
 {
-	g_free(self);
+	const struct traced *self = (const struct traced *)placement;
+
+	probe_sites_describe(placement->probe, self->sites, self->n, info);
 }
 
-const GArray *probe_tracepoint_sites(const struct probe_tracepoint *self)
+GArray *probe_tracepoint_arguments(struct probe_hub *hub, const struct probe_spec *spec, GError **error)
 {
-	return self->tracepoint->sites;
+	const struct tracepoint *tracepoint = find(hub, spec, error);
+
+	return tracepoint ? tracepoint_arguments(tracepoint, probe_hub_btf(hub)) : NULL;
 }
 
-struct guest_breakpoint *probe_tracepoint_breakpoint(struct probe_tracepoint *self, size_t i)
-{
-	return i < self->n ? &self->places[i].breakpoint : NULL;
-}
-
-struct guest_breakpoint *probe_tracepoint_take(struct probe_tracepoint *self, struct probe *probe,
-                                               const struct tracepoint_site *site, uint64_t address)
-{
-	struct probe_place *place = &self->places[self->n++];
-
-	*place = (struct probe_place){
-		.breakpoint = {.at = {address}, .what = probe->spec.name, .hit = probe_event_traced},
-		.probe = probe,
-		.site = site,
-	};
-	return &place->breakpoint;
-}
-
-void probe_tracepoint_give_back(struct probe_tracepoint *self)
-{
-	self->n--;
-}
-
-struct probe *probe_tracepoint_probe(const struct guest_breakpoint *breakpoint)
-{
-	return ((const struct probe_place *)breakpoint)->probe;
-}
-
-uint64_t probe_tracepoint_nop(const struct guest_breakpoint *breakpoint)
-{
-	return ((const struct probe_place *)breakpoint)->site->nop;
-}
-
-enum tracepoint_outcome probe_tracepoint_run(const struct guest_breakpoint *breakpoint, const struct guest_regs *regs,
-                                             const struct guest_gprs *gprs, uint64_t *arguments)
-{
-	const struct probe_place *place = (const struct probe_place *)breakpoint;
-	const struct probe_tracepoint *self = place->probe->traced;
-
-	return tracepoint_site_run(self->tracepoint, place->site, place->probe->set->hub->guest, regs, gprs,
-	                           place->probe->arguments->len, arguments);
-}
+const struct placement_ops placement_tracepoint = {
+	.place = traced_place,
+	.remove = traced_remove,
+	.describe = traced_describe,
+};

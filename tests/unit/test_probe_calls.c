@@ -3,7 +3,7 @@
 #include <check.h>
 #include <glib.h>
 
-#include "probe/probe_priv.h"
+#include "probe/placement_priv.h"
 #include "run_suite.h"
 
 #define STACK UINT64_C(0x7ffe5bdfaaa0)
@@ -11,16 +11,16 @@
 #define CHILD UINT64_C(0xffff888004a0f880)
 #define WAIT_NS UINT64_C(2000000)
 
-static struct probe_returns *returns;
+static struct probe_calls *calls;
 
 static void setup(void)
 {
-	returns = probe_returns_new(NULL, &(struct function_returns){.n = 0});
+	calls = probe_calls_new();
 }
 
 static void teardown(void)
 {
-	g_free(returns);
+	probe_calls_free(calls);
 }
 
 static void wait(void)
@@ -33,15 +33,15 @@ START_TEST(calls_of_processes_are_told_apart)
 {
 	uint64_t ns = 0, longer_ns = 0;
 
-	probe_returns_enter(returns, PARENT, STACK);
+	probe_calls_enter(calls, PARENT, STACK);
 	wait();
-	probe_returns_enter(returns, CHILD, STACK);
-	ck_assert(!probe_returns_leave(returns, 0, STACK, &ns));
-	ck_assert(probe_returns_leave(returns, CHILD, STACK, &ns));
-	ck_assert(!probe_returns_leave(returns, CHILD, STACK, &ns));
-	ck_assert(probe_returns_leave(returns, PARENT, STACK, &longer_ns));
+	probe_calls_enter(calls, CHILD, STACK);
+	ck_assert(!probe_calls_leave(calls, 0, STACK, &ns));
+	ck_assert(probe_calls_leave(calls, CHILD, STACK, &ns));
+	ck_assert(!probe_calls_leave(calls, CHILD, STACK, &ns));
+	ck_assert(probe_calls_leave(calls, PARENT, STACK, &longer_ns));
 	ck_assert_uint_ge(longer_ns, WAIT_NS + ns);
-	ck_assert_uint_eq(probe_returns_forgotten(returns), 0);
+	ck_assert_uint_eq(probe_calls_forgotten(calls), 0);
 }
 END_TEST
 
@@ -50,19 +50,19 @@ START_TEST(a_call_that_never_returned_is_forgotten)
 {
 	uint64_t ns = 0;
 
-	probe_returns_enter(returns, PARENT, STACK);
-	probe_returns_enter(returns, PARENT, STACK - 64); /* leaves both by longjmp(3) */
+	probe_calls_enter(calls, PARENT, STACK);
+	probe_calls_enter(calls, PARENT, STACK - 64); /* leaves both by longjmp(3) */
 	wait();
-	probe_returns_enter(returns, PARENT, STACK);
-	ck_assert(probe_returns_leave(returns, PARENT, STACK, &ns));
+	probe_calls_enter(calls, PARENT, STACK);
+	ck_assert(probe_calls_leave(calls, PARENT, STACK, &ns));
 	ck_assert_uint_lt(ns, WAIT_NS);
-	ck_assert(!probe_returns_leave(returns, PARENT, STACK, &ns));
+	ck_assert(!probe_calls_leave(calls, PARENT, STACK, &ns));
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("probe_return");
+	Suite *suite = suite_create("probe_calls");
 	TCase *tc = tcase_create("calls");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
