@@ -71,8 +71,8 @@ static bool find(uint64_t gva)
 static void expect_leaf(uint64_t gva, uint64_t gpa, uint64_t bytes)
 {
 	ck_assert(find(gva));
-	ck_assert_uint_eq(leaf.gpa + (gva - leaf.gva), gpa);
-	ck_assert_uint_eq(leaf.bytes, bytes);
+	ck_assert_uint_eq(page_leaf_gpa(&leaf, gva).value, gpa);
+	ck_assert_uint_eq(leaf.page.bytes, bytes);
 }
 
 START_TEST(each_half_has_its_table)

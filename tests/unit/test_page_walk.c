@@ -191,6 +191,59 @@ START_TEST(what_is_read_ahead_is_not_read_again)
 }
 END_TEST
 
+/* Loop tests: each size of pages by four levels, then by five. */
+#define SIZES 3
+
+/* The page at the end of the address space has a last byte, and none after it; at its start, none before it. */
+START_TEST(pages_of_each_size_at_both_ends)
+{
+	const unsigned levels = 4 + (unsigned)_i / SIZES, size = 1 + (unsigned)_i % SIZES;
+	const uint64_t bytes = UINT64_C(4096) << 9 * (size - 1);
+	const uint64_t firsts[] = {0, -bytes};
+	uint8_t data[16];
+
+	fake_map(&fake, root, levels, firsts[0], 0, size);
+	fake_map(&fake, root, levels, firsts[1], 0, size);
+	for (size_t i = 0; i < G_N_ELEMENTS(firsts); i++) {
+		const uint64_t first = firsts[i], last = first + (bytes - 1);
+		struct page_leaf leaf;
+		struct page_walk walk;
+
+		page_walk_init(&walk, &fake.guest, root, levels == 5);
+		ck_assert(page_walk_leaf(&walk, (gva_t){last}, &leaf));
+		ck_assert_uint_eq(leaf.page.first, first);
+		ck_assert_uint_eq(leaf.page.bytes, bytes);
+		ck_assert_uint_eq(gva_range_left(leaf.page, last), 1);
+		ck_assert_uint_eq(page_leaf_gpa(&leaf, last).value, bytes - 1);
+		ck_assert(page_walk_read(&walk, (gva_t){first}, data, sizeof(data)));
+		ck_assert_uint_eq(page_walk_read(&walk, (gva_t){last - 15}, data, sizeof(data)), size == 1);
+		ck_assert(!page_walk_read(&walk, (gva_t){last - 14}, data, sizeof(data)));
+		/* Before the first page is the last one. */
+		ck_assert_int_eq(page_walk_leaf(&walk, (gva_t){first - 1}, &leaf), i == 0);
+	}
+}
+END_TEST
+
+START_TEST(ranges_end_where_addresses_do)
+{
+	const struct gva_range top = gva_range_cut(UINT64_MAX - 4095, UINT64_MAX), none = gva_range_to(8, 8);
+
+	ck_assert_uint_eq(top.bytes, 4096);
+	ck_assert_uint_eq(gva_room(0), UINT64_MAX);
+	ck_assert_uint_eq(gva_room(UINT64_MAX), 1);
+	ck_assert(gva_range_has(top, UINT64_MAX));
+	ck_assert(!gva_range_has(top, 0));
+	ck_assert(!gva_range_has(none, 8));
+	ck_assert_uint_eq(gva_range_to(8, 7).bytes, 0);
+	ck_assert(gva_range_holds(top, gva_range_cut(UINT64_MAX - 7, 100)));
+	ck_assert(!gva_range_holds(top, (struct gva_range){UINT64_MAX - 7, 100}));
+	ck_assert(!gva_range_holds(top, (struct gva_range){UINT64_MAX - 4096, 2}));
+	ck_assert(gva_range_meets((struct gva_range){8, 8}, 16));
+	ck_assert(!gva_range_meets(top, 0));
+	ck_assert(!gva_range_meets(none, 8));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("page walk");
@@ -206,6 +259,8 @@ int main(void)
 	tcase_add_test(tcase, a_second_read_of_a_page_does_not_walk_again);
 	tcase_add_test(tcase, all_of_a_large_page_is_remembered);
 	tcase_add_test(tcase, what_is_read_ahead_is_not_read_again);
+	tcase_add_loop_test(tcase, pages_of_each_size_at_both_ends, 0, 2 * SIZES);
+	tcase_add_test(tcase, ranges_end_where_addresses_do);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

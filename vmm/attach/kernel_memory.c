@@ -24,7 +24,7 @@ _Static_assert(sizeof(Elf64_Ehdr) + (RUNS_MAX + 1) * sizeof(Elf64_Phdr) <= HEADE
 
 /* Pages in a row that may all be executed, or none of them. */
 struct run {
-	uint64_t start, end;
+	struct gva_range range;
 	bool executable;
 };
 
@@ -43,14 +43,14 @@ static const struct bounds {
 
 struct copy {
 	const struct page_walk *walk;
-	uint64_t start, end; /* of the mapping */
+	struct gva_range range; /* of the mapping */
 	struct run runs[RUNS_MAX];
 	size_t n_runs;
 	struct {
 		uint64_t start, stop;
-	} found[BOUNDS];
+	} found[BOUNDS]; /* as its symbols have them */
 	int fd;
-	uint8_t *file; /* the ELF: header, then the memory from `start` on, then sections */
+	uint8_t *file; /* the ELF: header, then the memory of `range`, then sections */
 	size_t file_bytes;
 	bool lost;      /* there was no room for a page */
 	uint8_t *piece; /* [PIECE_BYTES] what is read */
@@ -66,20 +66,20 @@ static bool fail(GError **error, enum kernel_memory_error code, const char *what
 
 static uint64_t offset_of(const struct copy *copy, uint64_t gva)
 {
-	return HEADER_BYTES + (gva - copy->start);
+	return HEADER_BYTES + (gva - copy->range.first);
 }
 
-static bool runs_add(struct copy *copy, uint64_t start, uint64_t end, bool executable)
+static bool runs_add(struct copy *copy, struct gva_range range, bool executable)
 {
 	struct run *last = copy->n_runs > 0 ? &copy->runs[copy->n_runs - 1] : NULL;
 
-	if (last && last->end == start && last->executable == executable) {
-		last->end = end;
+	if (last && gva_range_meets(last->range, range.first) && last->executable == executable) {
+		last->range.bytes += range.bytes;
 		return true;
 	}
 	if (copy->n_runs == RUNS_MAX)
 		return false;
-	copy->runs[copy->n_runs++] = (struct run){start, end, executable};
+	copy->runs[copy->n_runs++] = (struct run){range, executable};
 	return true;
 }
 
@@ -106,18 +106,15 @@ static void pages_put(struct copy *copy, uint64_t gva, size_t bytes)
 }
 
 /* In large pieces: each read is a system call, and a kernel has thousands of pages. */
-static bool copy_leaf(struct copy *copy, uint64_t gva, uint64_t end, uint64_t gpa)
+static bool copy_leaf(struct copy *copy, struct gva_range part, gpa_t gpa)
 {
 	struct guest *guest = copy->walk->guest;
 
-	while (gva < end) {
-		size_t bytes = MIN(end - gva, PIECE_BYTES);
-
-		if (!guest->ops->memory_read(guest, (gpa_t){gpa}, copy->piece, bytes))
+	for (uint64_t done = 0, bytes; done < part.bytes; done += bytes) {
+		bytes = MIN(part.bytes - done, PIECE_BYTES);
+		if (!guest->ops->memory_read(guest, (gpa_t){gpa.value + done}, copy->piece, bytes))
 			return false;
-		pages_put(copy, gva, bytes);
-		gva += bytes;
-		gpa += bytes;
+		pages_put(copy, part.first + done, bytes);
 	}
 	return true;
 }
@@ -125,19 +122,18 @@ static bool copy_leaf(struct copy *copy, uint64_t gva, uint64_t end, uint64_t gp
 /* What is not mapped, or not RAM, stays zero: holes are normal, freed parts are unmapped. */
 static bool copy_pages(struct copy *copy, GError **error)
 {
-	struct page_leaf leaf;
+	for (uint64_t done = 0, bytes; done < copy->range.bytes; done += bytes) {
+		const uint64_t gva = copy->range.first + done;
+		struct page_leaf leaf;
 
-	for (uint64_t gva = copy->start; gva < copy->end;) {
-		if (!page_walk_leaf(copy->walk, (gva_t){gva}, &leaf)) {
-			gva += PAGE_BYTES;
+		bytes = PAGE_BYTES;
+		if (!page_walk_leaf(copy->walk, (gva_t){gva}, &leaf))
 			continue;
-		}
-		uint64_t next = MIN(leaf.gva + leaf.bytes, copy->end);
+		bytes = MIN(gva_range_left(leaf.page, gva), copy->range.bytes - done);
+		const struct gva_range part = {gva, bytes};
 
-		if (copy_leaf(copy, gva, next, leaf.gpa + (gva - leaf.gva)) &&
-		    !runs_add(copy, gva, next, leaf.executable))
+		if (copy_leaf(copy, part, page_leaf_gpa(&leaf, gva)) && !runs_add(copy, part, leaf.executable))
 			return fail(error, KERNEL_MEMORY_ERROR_NONE, "its mapping is in too many pieces");
-		gva = next;
 	}
 	if (copy->lost)
 		return fail(error, KERNEL_MEMORY_ERROR_MEMORY, "this host has no memory for a copy");
@@ -165,40 +161,43 @@ static bool find_sections(struct copy *copy, GError **error)
 	g_autoptr(GError) why = NULL;
 
 	for (size_t i = 0; i < copy->n_runs; i++) {
-		const struct run *run = &copy->runs[i];
+		const struct gva_range *run = &copy->runs[i].range;
 
 		g_clear_error(&why);
-		if (kallsyms_decode(copy->file + offset_of(copy, run->start), run->end - run->start, run->start,
-		                    note_symbol, copy, &why))
+		if (kallsyms_decode(copy->file + offset_of(copy, run->first), run->bytes, run->first, note_symbol, copy,
+		                    &why))
 			return true;
 	}
 	return fail(error, KERNEL_MEMORY_ERROR_NONE, why ? why->message : "nothing is mapped");
 }
 
-/* Whether section i was found and lies in the copy. */
-static bool has_section(const struct copy *copy, size_t i)
+/* Section i; nothing where it was not found, or does not lie in the copy. */
+static struct gva_range section_of(const struct copy *copy, size_t i)
 {
-	return copy->found[i].start >= copy->start && copy->found[i].stop > copy->found[i].start &&
-	       copy->found[i].stop <= copy->end;
+	const struct gva_range section = gva_range_to(copy->found[i].start, copy->found[i].stop);
+
+	return gva_range_holds(copy->range, section) ? section : (struct gva_range){0};
 }
 
 /* Names and headers behind the bytes; NULL: of `n` entries, how many there are. */
 static void write_sections(struct copy *copy, Elf64_Ehdr *header)
 {
-	uint64_t at = HEADER_BYTES + (copy->end - copy->start);
+	uint64_t at = HEADER_BYTES + copy->range.bytes;
 	char *names = (char *)copy->file + at;
 	Elf64_Shdr *sections = (Elf64_Shdr *)(void *)(names + NAMES_BYTES);
 	uint32_t used = 1;
 	uint16_t n = 1;
 
 	for (size_t i = 0; i < BOUNDS; i++) {
-		if (!has_section(copy, i))
+		const struct gva_range section = section_of(copy, i);
+
+		if (section.bytes == 0)
 			continue;
 		sections[n++] = (Elf64_Shdr){.sh_name = used,
 		                             .sh_type = SHT_PROGBITS,
-		                             .sh_addr = copy->found[i].start,
-		                             .sh_offset = offset_of(copy, copy->found[i].start),
-		                             .sh_size = copy->found[i].stop - copy->found[i].start};
+		                             .sh_addr = section.first,
+		                             .sh_offset = offset_of(copy, section.first),
+		                             .sh_size = section.bytes};
 		used += (uint32_t)g_strlcpy(names + used, bounds[i].section, NAMES_BYTES - used) + 1;
 	}
 	sections[n] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = NAMES_BYTES};
@@ -211,16 +210,16 @@ static void write_sections(struct copy *copy, Elf64_Ehdr *header)
 /* Physical addresses do not matter here, but must not overlap: they count from 0. */
 static Elf64_Phdr run_header(const struct copy *copy, const struct run *run)
 {
-	uint64_t bytes = run->end - run->start;
+	const struct gva_range *range = &run->range;
 
 	return (Elf64_Phdr){
 		.p_type = PT_LOAD,
 		.p_flags = run->executable ? PF_R | PF_X : PF_R | PF_W,
-		.p_offset = offset_of(copy, run->start),
-		.p_vaddr = run->start,
-		.p_paddr = run->start - copy->start,
-		.p_filesz = bytes,
-		.p_memsz = bytes,
+		.p_offset = offset_of(copy, range->first),
+		.p_vaddr = range->first,
+		.p_paddr = range->first - copy->range.first,
+		.p_filesz = range->bytes,
+		.p_memsz = range->bytes,
 	};
 }
 
@@ -241,11 +240,13 @@ static void write_headers(struct copy *copy)
 		segments[header.e_phnum] = run_header(copy, &copy->runs[header.e_phnum]);
 		header.e_phnum++;
 	}
-	if (has_section(copy, 0)) /* .notes */
+	const struct gva_range notes = section_of(copy, 0);
+
+	if (notes.bytes > 0)
 		segments[header.e_phnum++] = (Elf64_Phdr){.p_type = PT_NOTE,
-		                                          .p_offset = offset_of(copy, copy->found[0].start),
-		                                          .p_vaddr = copy->found[0].start,
-		                                          .p_filesz = copy->found[0].stop - copy->found[0].start,
+		                                          .p_offset = offset_of(copy, notes.first),
+		                                          .p_vaddr = notes.first,
+		                                          .p_filesz = notes.bytes,
 		                                          .p_align = 4};
 	write_sections(copy, &header);
 	memcpy(copy->file, &header, sizeof(header));
@@ -255,7 +256,7 @@ static void write_headers(struct copy *copy)
 
 static bool file_map(struct copy *copy, GError **error)
 {
-	copy->file_bytes = HEADER_BYTES + (copy->end - copy->start) + NAMES_BYTES + (BOUNDS + 2) * sizeof(Elf64_Shdr);
+	copy->file_bytes = HEADER_BYTES + copy->range.bytes + NAMES_BYTES + (BOUNDS + 2) * sizeof(Elf64_Shdr);
 	if (copy->fd >= 0 && ftruncate(copy->fd, (off_t)copy->file_bytes) == 0) {
 		copy->file = mmap(NULL, copy->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, copy->fd, 0);
 		if (copy->file != MAP_FAILED)
@@ -288,11 +289,10 @@ static bool file_fill(struct copy *copy, GError **error)
 struct image *kernel_memory_image(const struct page_walk *walk, uint64_t code, const char *path, int *fd,
                                   GError **error)
 {
-	struct copy copy = {.walk = walk};
+	struct copy copy = {.walk = walk, .range = kernel_memory_extent(walk, code)};
 	struct image *image = NULL;
 
-	kernel_memory_extent(walk, code, &copy.start, &copy.end);
-	if (copy.end == copy.start) {
+	if (copy.range.bytes == 0) {
 		fail(error, KERNEL_MEMORY_ERROR_NONE, "its code is not mapped");
 		return NULL;
 	}

@@ -27,6 +27,6 @@ struct image *kernel_memory_image(const struct page_walk *walk, uint64_t code, c
                                   GError **error);
 
 /* The processor's: how far the kernel around `code` reaches, at multiples of a page; nothing where it is not mapped. */
-void kernel_memory_extent(const struct page_walk *walk, uint64_t code, uint64_t *start, uint64_t *end);
+struct gva_range kernel_memory_extent(const struct page_walk *walk, uint64_t code);
 
 #endif

@@ -12,7 +12,7 @@ static void init(struct page_walk *walk, struct guest *guest)
 	walk->ahead = (struct snapshot_span){0};
 	walk->next = 0;
 	for (unsigned i = 0; i < PAGE_WALK_CACHED; i++)
-		walk->cache[i].bytes = 0;
+		walk->cache[i].page.bytes = 0;
 }
 
 void page_walk_init_tables(struct page_walk *walk, struct guest *guest, const struct guest_tables *tables)
@@ -38,22 +38,21 @@ static bool translate(struct page_walk *walk, gva_t from, gpa_t *to, uint64_t *l
 	struct page_leaf leaf;
 
 	for (unsigned i = 0; i < PAGE_WALK_CACHED; i++) {
-		uint64_t offset = from.value - walk->cache[i].gva;
+		const struct gva_range page = walk->cache[i].page;
 
-		if (offset < walk->cache[i].bytes) {
-			*to = (gpa_t){walk->cache[i].gpa + offset};
-			*left = walk->cache[i].bytes - offset;
+		if (gva_range_has(page, from.value)) {
+			*to = (gpa_t){walk->cache[i].gpa + (from.value - page.first)};
+			*left = gva_range_left(page, from.value);
 			return true;
 		}
 	}
 	if (!page_walk_leaf(walk, from, &leaf))
 		return false;
-	walk->cache[walk->next].gva = leaf.gva;
+	walk->cache[walk->next].page = leaf.page;
 	walk->cache[walk->next].gpa = leaf.gpa;
-	walk->cache[walk->next].bytes = leaf.bytes;
 	walk->next = (walk->next + 1) % PAGE_WALK_CACHED;
-	*to = (gpa_t){leaf.gpa + (from.value - leaf.gva)};
-	*left = leaf.bytes - (from.value - leaf.gva);
+	*to = page_leaf_gpa(&leaf, from.value);
+	*left = gva_range_left(leaf.page, from.value);
 	return true;
 }
 
@@ -79,6 +78,8 @@ bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes)
 {
 	uint8_t *out = to;
 
+	if (bytes > gva_room(from.value))
+		return false;
 	if (walk->snapshot)
 		return snapshot_read(walk->snapshot, from, to, bytes);
 	if (ahead_read(walk, from, to, bytes))

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "guest/guest.h"
+#include "guest/gva_range.h"
 #include "guest/snapshot.h"
 
 /* Pages that one call chain touches: one or two stacks. The kernel keeps its structures in large pages. */
@@ -31,7 +32,8 @@ struct page_walk {
 	struct snapshot_span ahead;
 	unsigned next;
 	struct {
-		uint64_t gva, gpa, bytes; /* a page of any size; 0 bytes: none */
+		struct gva_range page; /* of any size */
+		uint64_t gpa;
 	} cache[PAGE_WALK_CACHED];
 };
 
@@ -45,8 +47,8 @@ bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to);
 
 /* The page, of any size, that maps an address. */
 struct page_leaf {
-	uint64_t gva, gpa; /* of its first byte */
-	uint64_t bytes;
+	struct gva_range page;
+	uint64_t gpa;              /* of its first byte */
 	bool writable, executable; /* in kernel mode */
 	bool user;                 /* in user mode, too, where it is of x86-64 */
 	gpa_t entry_at;            /* of the table's entry, there */
@@ -56,7 +58,16 @@ struct page_leaf {
 /* As page_walk_translate, with everything that the tables say; remembers nothing. */
 bool page_walk_leaf(const struct page_walk *walk, gva_t from, struct page_leaf *leaf);
 
-/* Copies `bytes` from `from`; may cross pages. False, with `to` undefined, when any of it cannot be read. */
+/* Where an address in the leaf's page is. */
+static inline gpa_t page_leaf_gpa(const struct page_leaf *leaf, uint64_t gva)
+{
+	return (gpa_t){leaf->gpa + (gva - leaf->page.first)};
+}
+
+/*
+ * Copies `bytes` from `from`; may cross pages. False, with `to` undefined, when any of it cannot be read, or is past
+ * the last address.
+ */
 bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes);
 
 /*

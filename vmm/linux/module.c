@@ -143,7 +143,7 @@ static bool part_read(const struct module_layout *layout, struct page_walk *walk
 	    !kernel_read(walk, module->address + layout->parts[part].bytes, &bytes, sizeof(bytes)))
 		return false;
 	/* Freed, or what cannot be: no code. */
-	if (start < UPPER_HALF || bytes > MODULE_TEXT_BYTES_MAX || start + bytes < start)
+	if (start < UPPER_HALF || bytes > MODULE_TEXT_BYTES_MAX || bytes >= gva_room(start))
 		bytes = 0;
 	module->parts[part].start = start;
 	module->parts[part].bytes = bytes;

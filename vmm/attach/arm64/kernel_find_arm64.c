@@ -52,26 +52,21 @@ static bool header_read(struct guest *guest, uint64_t gpa, uint64_t *bytes)
 	return true;
 }
 
-void kernel_memory_extent(const struct page_walk *walk, uint64_t code, uint64_t *start, uint64_t *end)
+struct gva_range kernel_memory_extent(const struct page_walk *walk, uint64_t code)
 {
+	const struct gva_range none = {0};
 	struct page_leaf leaf;
 	uint64_t bytes;
 
-	*start = *end = 0;
 	if (!page_walk_leaf(walk, (gva_t){code}, &leaf))
-		return;
-	const uint64_t gpa = leaf.gpa + (code - leaf.gva);
+		return none;
+	const uint64_t gpa = page_leaf_gpa(&leaf, code).value;
 
 	for (uint64_t before = code & (HEADER_ALIGNMENT - 1); before < KERNEL_MEMORY_BYTES_MAX && before <= gpa;
-	     before += HEADER_ALIGNMENT) {
-		if (!header_read(walk->guest, gpa - before, &bytes))
-			continue;
-		if (bytes > before) {
-			*start = code - before;
-			*end = *start + bytes;
-		}
-		return;
-	}
+	     before += HEADER_ALIGNMENT)
+		if (header_read(walk->guest, gpa - before, &bytes))
+			return bytes > before && before <= code ? gva_range_cut(code - before, bytes) : none;
+	return none;
 }
 
 /* Whether the address is one of its vectors. */

@@ -30,21 +30,19 @@ static bool is_mapped(const struct page_walk *walk, uint64_t gva)
 	return page_walk_leaf(walk, (gva_t){gva}, &leaf);
 }
 
-void kernel_memory_extent(const struct page_walk *walk, uint64_t code, uint64_t *start, uint64_t *end)
+struct gva_range kernel_memory_extent(const struct page_walk *walk, uint64_t code)
 {
-	*start = *end = code & ~(STEP_BYTES - 1);
-	while (*end - *start < KERNEL_MEMORY_BYTES_MAX && is_mapped(walk, *start - STEP_BYTES))
-		*start -= STEP_BYTES;
-	while (*end - *start < KERNEL_MEMORY_BYTES_MAX && is_mapped(walk, *end))
-		*end += STEP_BYTES;
-}
+	struct gva_range extent = {code & ~(STEP_BYTES - 1), 0};
 
-static uint64_t extent_bytes(const struct page_walk *walk, uint64_t code)
-{
-	uint64_t start, end;
-
-	kernel_memory_extent(walk, code, &start, &end);
-	return end - start;
+	while (extent.bytes < KERNEL_MEMORY_BYTES_MAX && extent.first >= STEP_BYTES &&
+	       is_mapped(walk, extent.first - STEP_BYTES)) {
+		extent.first -= STEP_BYTES;
+		extent.bytes += STEP_BYTES;
+	}
+	while (extent.bytes < KERNEL_MEMORY_BYTES_MAX && extent.bytes < gva_room(extent.first) &&
+	       is_mapped(walk, extent.first + extent.bytes))
+		extent.bytes += STEP_BYTES;
+	return extent;
 }
 
 static bool gate_read(struct page_walk *walk, uint64_t idt, uint64_t *handler)
@@ -68,7 +66,7 @@ static bool handler_find(struct guest *guest, const struct hmp_registers *regist
 		return kernel_find_none("its interrupt descriptor table cannot be read", error);
 	if (*handler < KERNEL_ADDRESS_MIN)
 		return kernel_find_none("its handlers are not where Linux is", error);
-	if ((regs->cr3 & CR3_USER_TABLES) && extent_bytes(walk, *handler) < EXTENT_MIN)
+	if ((regs->cr3 & CR3_USER_TABLES) && kernel_memory_extent(walk, *handler).bytes < EXTENT_MIN)
 		page_walk_init(walk, guest, regs->cr3 & ~CR3_USER_TABLES, regs->la57);
 	return true;
 }

@@ -86,9 +86,8 @@ static bool walk_half(const struct page_walk *walk, const struct half *half, uin
 		if (is_leaf) {
 			leaf->writable = !(entry & ENTRY_READ_ONLY);
 			leaf->executable = !(entry & ENTRY_KERNEL_NO_EXECUTE);
-			leaf->gva = gva & ~inside;
+			leaf->page = (struct gva_range){gva & ~inside, inside + 1};
 			leaf->gpa = entry_address(half, entry) & ~inside;
-			leaf->bytes = inside + 1;
 			return true;
 		}
 		if (level == 1 || type != ENTRY_TABLE_OR_PAGE)
@@ -106,7 +105,8 @@ static bool leaf_find(const struct page_walk *walk, gva_t from, struct page_leaf
 	if (!walk->tables.arm64.mmu) {
 		const uint64_t page = from.value & ~(PHYSICAL_PAGE - 1);
 
-		*leaf = (struct page_leaf){page, page, PHYSICAL_PAGE, true, true};
+		*leaf = (struct page_leaf){
+			.page = {page, PHYSICAL_PAGE}, .gpa = page, .writable = true, .executable = true};
 		return true;
 	}
 	if (!half_of(&walk->tables.arm64, high, &half) ||

@@ -48,9 +48,8 @@ static bool walk_tables(const struct page_walk *walk, uint64_t gva_page, struct 
 		if (level == 1 || ((level == 2 || level == 3) && (entry & ENTRY_PAGE_SIZE))) {
 			uint64_t offset_mask = (UINT64_C(1) << shift) - 1;
 
-			leaf->gva = gva_page & ~offset_mask;
+			leaf->page = (struct gva_range){gva_page & ~offset_mask, offset_mask + 1};
 			leaf->gpa = entry & ENTRY_ADDRESS_MASK & ~offset_mask;
-			leaf->bytes = offset_mask + 1;
 			leaf->entry_at = at;
 			leaf->entry = entry;
 			return true;

@@ -67,7 +67,7 @@ static uint8_t *piece(struct memory_access *access, uint64_t address, size_t byt
 	access->changes = write && !entry_note(access, &leaf);
 	if (ENTRY_KEY(leaf.entry) != 0 || access->changes)
 		return NULL;
-	return memory_at(access->vcpu->machine->memory, (gpa_t){leaf.gpa + (address - leaf.gva)}, bytes);
+	return memory_at(access->vcpu->machine->memory, page_leaf_gpa(&leaf, address), bytes);
 }
 
 /* The bytes of an access, which may be in two pages. */

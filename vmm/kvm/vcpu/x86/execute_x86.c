@@ -25,7 +25,7 @@ static void *writable(struct vcpu *vcpu, const struct page_walk *walk, uint64_t 
 	if (!(address >> 63) || address % sizeof(uint64_t) != 0 || !page_walk_leaf(walk, (gva_t){address}, &leaf) ||
 	    !leaf.writable)
 		return NULL;
-	return memory_at(vcpu->machine->memory, (gpa_t){leaf.gpa + (address - leaf.gva)}, sizeof(uint64_t));
+	return memory_at(vcpu->machine->memory, page_leaf_gpa(&leaf, address), sizeof(uint64_t));
 }
 
 /*
