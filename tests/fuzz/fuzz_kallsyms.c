@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Memory with or without kallsyms tables.
+ * Memory with or without kallsyms tables. A search in it ends within its steps.
  */
 #include <string.h>
 
@@ -19,8 +19,9 @@ static void each(uint64_t address, char type, const char *name, void *data)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	uint64_t steps = KALLSYMS_STEPS_MAX;
 	size_t bytes = 0;
 
-	kallsyms_decode(data, size, GVA, each, &bytes, NULL);
+	kallsyms_decode(data, size, GVA, &steps, each, &bytes, NULL);
 	return 0;
 }

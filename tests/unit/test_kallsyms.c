@@ -90,8 +90,10 @@ START_TEST(test_layout)
 		g_autoptr(GByteArray) bytes = build(layout, expected.symbols, expected.n);
 		g_autoptr(GError) error = NULL;
 
-		ck_assert_msg(kallsyms_decode(bytes->data, bytes->len, GVA, compare, &expected, &error), "%s, %u: %s",
-		              layout->name, counts[i], error ? error->message : "");
+		uint64_t steps = KALLSYMS_STEPS_MAX;
+
+		ck_assert_msg(kallsyms_decode(bytes->data, bytes->len, GVA, &steps, compare, &expected, &error),
+		              "%s, %u: %s", layout->name, counts[i], error ? error->message : "");
 		ck_assert_uint_eq(expected.got, expected.n);
 		free_symbols((struct kallsyms_symbol *)expected.symbols, expected.n);
 	}
@@ -109,8 +111,9 @@ START_TEST(test_cut_anywhere)
 	for (guint n = 0; n < bytes->len; n += 41) {
 		g_autofree uint8_t *cut = g_memdup2(bytes->data, n);
 		g_autoptr(GError) error = NULL;
+		uint64_t steps = KALLSYMS_STEPS_MAX;
 		uint32_t calls = 0;
-		bool ok = kallsyms_decode(cut, n, GVA, count, &calls, &error);
+		bool ok = kallsyms_decode(cut, n, GVA, &steps, count, &calls, &error);
 
 		ck_assert_uint_eq(calls, ok ? 300 : 0);
 		ck_assert(ok || error->domain == SYMTAB_ERROR);
@@ -123,9 +126,10 @@ END_TEST
 static void assert_fails(const GByteArray *bytes, enum symtab_error code, const char *text)
 {
 	g_autoptr(GError) error = NULL;
+	uint64_t steps = KALLSYMS_STEPS_MAX;
 	uint32_t calls = 0;
 
-	ck_assert(!kallsyms_decode(bytes->data, bytes->len, GVA, count, &calls, &error));
+	ck_assert(!kallsyms_decode(bytes->data, bytes->len, GVA, &steps, count, &calls, &error));
 	ck_assert_msg(g_error_matches(error, SYMTAB_ERROR, (int)code), "%s", error->message);
 	ck_assert_msg(strstr(error->message, text) != NULL, "%s", error->message);
 	ck_assert_uint_eq(calls, 0);
@@ -189,6 +193,30 @@ START_TEST(test_nothing)
 }
 END_TEST
 
+/* What looks like tables all over is given up, and takes nothing of the steps of what comes before it. */
+START_TEST(test_look_alikes)
+{
+	const guint n = 16 << 20;
+	struct expected expected = {make_symbols(N_SYMBOLS, false), N_SYMBOLS, 0};
+	g_autoptr(GByteArray) bytes = build(&KALLSYMS_LAYOUTS[2], expected.symbols, expected.n);
+	uint64_t steps = KALLSYMS_STEPS_MAX;
+	g_autoptr(GError) error = NULL;
+
+	const guint before = bytes->len;
+
+	g_byte_array_set_size(bytes, before + n);
+	for (size_t i = 0; i < n; i++)
+		bytes->data[before + i] = i % 2 == 0 ? (uint8_t)('0' + i / 2 % 10) : 0;
+	ck_assert(kallsyms_decode(bytes->data, bytes->len, GVA, &steps, compare, &expected, &error));
+	ck_assert_uint_gt(steps, KALLSYMS_STEPS_MAX / 2);
+	ck_assert(!kallsyms_decode(bytes->data + before, n, GVA, &steps, compare, &expected, &error));
+	ck_assert(g_error_matches(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE));
+	ck_assert_msg(strstr(error->message, "was given up") != NULL, "%s", error->message);
+	ck_assert_uint_eq(steps, 0);
+	free_symbols((struct kallsyms_symbol *)expected.symbols, expected.n);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kallsyms");
@@ -200,5 +228,6 @@ int main(void)
 	tcase_add_loop_test(tcase, test_corrupt, 0, G_N_ELEMENTS(KALLSYMS_LAYOUTS));
 	tcase_add_test(tcase, test_name_too_long);
 	tcase_add_test(tcase, test_nothing);
+	tcase_add_test(tcase, test_look_alikes);
 	return run_suite(suite);
 }

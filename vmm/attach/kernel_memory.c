@@ -159,13 +159,14 @@ static void note_symbol(uint64_t address, char type G_GNUC_UNUSED, const char *n
 static bool find_sections(struct copy *copy, GError **error)
 {
 	g_autoptr(GError) why = NULL;
+	uint64_t steps = KALLSYMS_STEPS_MAX;
 
 	for (size_t i = 0; i < copy->n_runs; i++) {
 		const struct gva_range *run = &copy->runs[i].range;
 
 		g_clear_error(&why);
-		if (kallsyms_decode(copy->file + offset_of(copy, run->first), run->bytes, run->first, note_symbol, copy,
-		                    &why))
+		if (kallsyms_decode(copy->file + offset_of(copy, run->first), run->bytes, run->first, &steps,
+		                    note_symbol, copy, &why))
 			return true;
 	}
 	return fail(error, KERNEL_MEMORY_ERROR_NONE, why ? why->message : "nothing is mapped");

@@ -16,9 +16,6 @@
 /* 256 names of two length bytes and, each character its own token, KSYM_NAME_LEN. */
 #define MARKER_STEP_MAX (SYMBOLS_PER_MARKER * (2 + KSYM_NAME_LEN))
 #define KERNEL_ADDRESS_MIN UINT64_C(0xffff800000000000)
-/* Places and names looked at before the search for names gives up: lookalikes must not make it quadratic. */
-#define SEARCH_STEPS_MAX (UINT64_C(1) << 25)
-
 struct token {
 	const char *text;
 	size_t length;
@@ -35,7 +32,15 @@ struct tables {
 	uint64_t num_syms;
 	uint64_t names;
 	uint64_t *addresses; /* [n] */
+	uint64_t *steps;     /* left of the search */
 };
+
+/* Before each string, place and name that is looked at; false: there have been too many. */
+static bool step(const struct tables *tables)
+{
+	*tables->steps -= *tables->steps > 0;
+	return *tables->steps > 0;
+}
 
 static uint16_t read_u16(const struct tables *tables, uint64_t offset)
 {
@@ -68,11 +73,13 @@ static uint64_t align_up(const struct tables *tables, uint64_t offset, uint64_t 
 }
 
 /* The offset after `n` strings from `from`, or 0 when one is longer than any symbol or not inside. */
-static uint64_t skip_strings(struct span memory, uint64_t from, unsigned n)
+static uint64_t skip_strings(const struct tables *tables, uint64_t from, unsigned n)
 {
+	const struct span memory = tables->memory;
+
 	while (n-- > 0) {
 		size_t window = MIN(memory.n - (size_t)from, (size_t)KSYM_NAME_LEN);
-		const uint8_t *nul = memchr(memory.data + from, 0, window);
+		const uint8_t *nul = step(tables) ? memchr(memory.data + from, 0, window) : NULL;
 
 		if (!nul)
 			return 0;
@@ -90,7 +97,7 @@ static bool take_tokens(struct tables *tables, uint64_t table, uint64_t index)
 		if (read_u16(tables, index + 2 * (uint64_t)i) != at - table)
 			return false;
 
-		uint64_t next = skip_strings(tables->memory, at, 1);
+		uint64_t next = skip_strings(tables, at, 1);
 
 		if (next == 0)
 			return false;
@@ -105,7 +112,7 @@ static bool take_tokens(struct tables *tables, uint64_t table, uint64_t index)
 /* Tries the token table with its string for '0' at `zero`; token_index follows it and confirms it. */
 static bool try_tokens(struct tables *tables, uint64_t zero)
 {
-	uint64_t end = skip_strings(tables->memory, zero, TOKENS - '0');
+	uint64_t end = skip_strings(tables, zero, TOKENS - '0');
 
 	if (end == 0)
 		return false;
@@ -136,7 +143,7 @@ static bool find_tokens(struct tables *tables)
 		return false;
 	const uint8_t *end = at + tables->memory.n;
 
-	while (at < end && (at = memmem(at, (size_t)(end - at), digits, sizeof(digits)))) {
+	while (at < end && step(tables) && (at = memmem(at, (size_t)(end - at), digits, sizeof(digits)))) {
 		if (try_tokens(tables, (uint64_t)(at - tables->memory.data)))
 			return true;
 		at += sizeof(digits);
@@ -201,8 +208,7 @@ static void count_markers(const struct tables *tables, struct markers *markers)
 }
 
 /* Whether n names are at `names`, every 256th where its marker says, and the markers behind them. */
-static bool check_names(const struct tables *tables, const struct markers *markers, uint64_t names, uint32_t n,
-                        uint64_t *steps)
+static bool check_names(const struct tables *tables, const struct markers *markers, uint64_t names, uint32_t n)
 {
 	uint64_t at = names;
 
@@ -212,16 +218,15 @@ static bool check_names(const struct tables *tables, const struct markers *marke
 
 		if (i % SYMBOLS_PER_MARKER == 0 && read_marker(tables, markers, i / SYMBOLS_PER_MARKER) != at - names)
 			return false;
-		if (*steps == 0 || tokens == 0 || !has_type(tables, tokens))
+		if (!step(tables) || tokens == 0 || !has_type(tables, tokens))
 			return false;
-		(*steps)--;
 		at = tokens + n_tokens;
 	}
 	return align_up(tables, at, 8) == markers->at || align_up(tables, at, 4) == markers->at;
 }
 
 /* Whether the number at `num_syms` is kallsyms_num_syms, given the markers. */
-static bool try_num_syms(struct tables *tables, const struct markers *markers, uint64_t num_syms, uint64_t *steps)
+static bool try_num_syms(struct tables *tables, const struct markers *markers, uint64_t num_syms)
 {
 	uint32_t n = read_u32(tables, num_syms);
 	uint32_t n_markers = (uint32_t)((n + UINT64_C(255)) / SYMBOLS_PER_MARKER);
@@ -235,7 +240,7 @@ static bool try_num_syms(struct tables *tables, const struct markers *markers, u
 	for (uint64_t names = num_syms + 8; names > num_syms; names -= 4) {
 		if (markers->at - num_syms < last + 8 || markers->at - names > last + MARKER_STEP_MAX + 8)
 			continue;
-		if (check_names(tables, markers, names, n, steps)) {
+		if (check_names(tables, markers, names, n)) {
 			tables->n = n;
 			tables->num_syms = num_syms;
 			tables->names = names;
@@ -246,30 +251,25 @@ static bool try_num_syms(struct tables *tables, const struct markers *markers, u
 }
 
 /* Backwards from the markers, since kallsyms_names, before them, begins nowhere in particular. */
-static bool try_markers(struct tables *tables, const struct markers *markers, uint64_t *steps)
+static bool try_markers(struct tables *tables, const struct markers *markers)
 {
 	uint64_t reach = read_marker(tables, markers, markers->n - 1) + MARKER_STEP_MAX + 16;
 
-	for (uint64_t back = 8; back <= MIN(reach, markers->at) && *steps > 0; back += 4) {
-		(*steps)--;
-		if (try_num_syms(tables, markers, markers->at - back, steps))
+	for (uint64_t back = 8; back <= MIN(reach, markers->at) && step(tables); back += 4)
+		if (try_num_syms(tables, markers, markers->at - back))
 			return true;
-	}
 	return false;
 }
 
 /* Backwards from the token table to the markers: seqs_of_names, which may be between, has no length of its own. */
 static bool find_names(struct tables *tables)
 {
-	uint64_t steps = SEARCH_STEPS_MAX;
-
-	for (uint64_t at = tables->token_table & ~UINT64_C(3); at >= 8 && steps > 0; at -= 4) {
-		steps--;
+	for (uint64_t at = tables->token_table & ~UINT64_C(3); at >= 8 && step(tables); at -= 4) {
 		for (unsigned width = 4; width <= 8; width *= 2) {
 			struct markers markers = {.at = at - 8, .width = width};
 
 			count_markers(tables, &markers);
-			if (markers.n > 1 && try_markers(tables, &markers, &steps))
+			if (markers.n > 1 && try_markers(tables, &markers))
 				return true;
 		}
 	}
@@ -406,14 +406,27 @@ static uint64_t expand(const struct tables *tables, uint64_t at, char text[KSYM_
 	return tokens + n_tokens;
 }
 
+/* Only look-alikes of the tables, by the thousand, make it that long. */
+static bool too_long(const struct tables *tables, GError **error)
+{
+	g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE,
+	            "the search for kallsyms in 0x%zx bytes was given up: too much there looks like it",
+	            tables->memory.n);
+	return false;
+}
+
 static bool find_tables(struct tables *tables, GError **error)
 {
-	if (!find_tokens(tables)) {
+	const bool tokens = find_tokens(tables), names = tokens && find_names(tables);
+
+	if (!names && *tables->steps == 0)
+		return too_long(tables, error);
+	if (!tokens) {
 		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE, "no kallsyms token table in 0x%zx bytes",
 		            tables->memory.n);
 		return false;
 	}
-	if (!find_names(tables)) {
+	if (!names) {
 		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
 		            "a kallsyms token table is at offset 0x%" PRIx64 ", but no names are before it",
 		            tables->token_table);
@@ -428,11 +441,11 @@ static bool find_tables(struct tables *tables, GError **error)
 	return check_lengths(tables, error);
 }
 
-bool kallsyms_decode(const uint8_t *bytes, size_t n, uint64_t gva,
+bool kallsyms_decode(const uint8_t *bytes, size_t n, uint64_t gva, uint64_t *steps,
                      void (*each)(uint64_t address, char type, const char *name, void *data), void *data,
                      GError **error)
 {
-	struct tables tables = {.memory = {bytes, n}, .gva = gva};
+	struct tables tables = {.memory = {bytes, n}, .gva = gva, .steps = steps};
 	bool found = find_tables(&tables, error);
 	char text[KSYM_NAME_LEN + 1];
 	uint64_t at = tables.names;

@@ -22,12 +22,18 @@
 #include <stdint.h>
 
 /*
- * Calls `each` for every symbol, in the table's order, which is by address; `name` lasts for the call. `bytes` is a
- * segment of an (uncompressed) kernel image or a copy of guest memory, and `gva` the address of its first byte.
- * Errors: SYMTAB_ERROR_NONE when no table is found, SYMTAB_ERROR_CORRUPT when one is and does not decode; `each` has
- * not been called then.
+ * How many strings, places and names a search may look at. A kernel of a distribution takes a million, allyesconfig
+ * six; so many are done in half a second.
  */
-bool kallsyms_decode(const uint8_t *bytes, size_t n, uint64_t gva,
+#define KALLSYMS_STEPS_MAX (UINT64_C(1) << 24)
+
+/*
+ * Calls `each` for every symbol, in the table's order, which is by address; `name` lasts for the call. `bytes` is a
+ * segment of an (uncompressed) kernel image or a copy of guest memory, and `gva` the address of its first byte. *steps
+ * are left for this search, which takes its own from them. Errors: SYMTAB_ERROR_NONE when no table is found, or no
+ * steps are left, SYMTAB_ERROR_CORRUPT when one is found and does not decode; `each` has not been called then.
+ */
+bool kallsyms_decode(const uint8_t *bytes, size_t n, uint64_t gva, uint64_t *steps,
                      void (*each)(uint64_t address, char type, const char *name, void *data), void *data,
                      GError **error);
 

@@ -164,6 +164,7 @@ static struct symtab *load_kallsyms(const struct image *image, GError **error)
 	struct symtab_builder builder;
 	struct symtab *symtab = NULL;
 	g_autoptr(GError) cause = NULL;
+	uint64_t steps = KALLSYMS_STEPS_MAX;
 
 	symtab_builder_init(&builder, regions_new(image));
 	for (size_t i = 0; i < image->n_segments && !symtab; i++) {
@@ -171,7 +172,7 @@ static struct symtab *load_kallsyms(const struct image *image, GError **error)
 
 		g_clear_error(&cause);
 		if (kallsyms_decode(image->bytes.data + segment->file_offset, (size_t)segment->file_bytes, segment->gva,
-		                    add_kallsyms, &builder, &cause))
+		                    &steps, add_kallsyms, &builder, &cause))
 			symtab = symtab_builder_finish(&builder, "kallsyms");
 		else if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
 			break;

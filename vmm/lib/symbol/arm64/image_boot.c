@@ -92,8 +92,10 @@ static void take_start(uint64_t address, char type, const char *name, void *data
 /* A kernel that does not move itself, or by relocations of another kind (RELR), has the addresses in its symbols. */
 static bool link_from_symbols(struct span bytes, uint64_t *gva)
 {
+	uint64_t steps = KALLSYMS_STEPS_MAX;
+
 	*gva = 0;
-	kallsyms_decode(bytes.data, bytes.n, 0, take_start, gva, NULL);
+	kallsyms_decode(bytes.data, bytes.n, 0, &steps, take_start, gva, NULL);
 	return *gva >= KERNEL_HALF && *gva % LINK_ALIGNMENT == 0;
 }
 
