@@ -52,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct hmp_registers registers = guest_make();
 	struct kernel_found found;
+	struct look look;
 	uint64_t changes[3] = {0};
 
 	if (size >= sizeof(changes))
@@ -61,7 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	registers.regs.arm64.tables.tcr += changes[2];
 	if (size > sizeof(changes))
 		memory_change(&fake, data + sizeof(changes), size - sizeof(changes));
-	if (kernel_find(&fake.guest, &registers, NULL, -1, &found, NULL)) {
+	look_init(&look, &fake.guest);
+	if (kernel_find(&look, &registers, NULL, -1, &found, NULL)) {
 		found_check(found.image);
 		kernel_found_clear(&found);
 	} else if (size < sizeof(changes)) {

@@ -112,6 +112,37 @@ static const struct engine_ops ops = {
 	.free = free_guest,
 };
 
+/* ---- a look that takes as long as a test wants ---- */
+
+static void (*told)(void *engine, const GError *why);
+static void *looking_engine;
+
+static void look(void *data G_GNUC_UNUSED, void (*looked)(void *engine, const GError *why), void *engine)
+{
+	g_string_append(calls, "look ");
+	told = looked;
+	looking_engine = engine;
+}
+
+static gboolean look_end(void *why)
+{
+	told(looking_engine, why);
+	return G_SOURCE_REMOVE;
+}
+
+static const struct engine_ops looking_ops = {
+	.name = "test",
+	.stopped = "stopped by a signal",
+	.make = make,
+	.launch = launch,
+	.ready = ready,
+	.look = look,
+	.status = status,
+	.release = release,
+	.free = free_guest,
+};
+static const struct engine_ops *run_ops = &ops;
+
 /* ---- clients ---- */
 
 static json_t *ask(struct client *connection, const char *method, json_t *arguments)
@@ -226,7 +257,7 @@ static int run(void (*does)(int owner), bool owned, double *ms)
 	client = does;
 	owner_fd = fds[1];
 	ck_assert_int_eq(pthread_create(&thread, NULL, run_client, NULL), 0);
-	int result = engine_run(&ops, &config, NULL);
+	int result = engine_run(run_ops, &config, NULL);
 
 	*ms = (double)(g_get_monotonic_time() - begin_us) / 1e3;
 	pthread_join(thread, NULL);
@@ -524,47 +555,139 @@ START_TEST(the_second_signal_ends_one_that_hangs)
 }
 END_TEST
 
+#define LOOKING_HOOKS "make launch ready look status release free "
+
+static void looks_on(int owner G_GNUC_UNUSED)
+{
+	struct client *connection = join();
+
+	expect_state(connection, "created");
+	g_idle_add(look_end, NULL);
+	for (bool runs = false; !runs; g_usleep(1000)) {
+		json_auto_t *answer = ask(connection, "query-status", NULL);
+
+		runs = strcmp(json_string_value(json_object_get(answer, "state")), "running") == 0;
+	}
+	tell(connection, "control-take", NULL);
+	tell(connection, "guest-stop", NULL);
+	client_free(connection);
+}
+
+START_TEST(others_are_served_while_it_looks)
+{
+	double ms;
+
+	run_ops = &looking_ops;
+	ck_assert_int_eq(run(looks_on, false, &ms), STATUS);
+	ck_assert_str_eq(calls->str, LOOKING_HOOKS);
+}
+END_TEST
+
+static void terminates(int owner G_GNUC_UNUSED)
+{
+	struct client *connection = join();
+
+	expect_state(connection, "created");
+	kill(getpid(), SIGTERM);
+	expect_ended(connection);
+	client_free(connection);
+}
+
+START_TEST(a_signal_ends_a_look)
+{
+	double ms;
+
+	run_ops = &looking_ops;
+	ck_assert_int_eq(run(terminates, false, &ms), STATUS);
+	ck_assert_str_eq(calls->str, LOOKING_HOOKS);
+}
+END_TEST
+
+static void goes_while_it_looks(int owner)
+{
+	struct client *connection = join();
+
+	expect_state(connection, "created");
+	close(owner);
+	expect_ended(connection);
+	client_free(connection);
+}
+
+START_TEST(a_look_ends_with_the_owner)
+{
+	double ms;
+
+	run_ops = &looking_ops;
+	ck_assert_int_eq(run(goes_while_it_looks, true, &ms), STATUS);
+	ck_assert_str_eq(calls->str, LOOKING_HOOKS);
+}
+END_TEST
+
+/* The owner is served at the end of it. */
+static void owner_waits(int owner)
+{
+	struct client *connection = join();
+
+	g_idle_add(look_end, NULL);
+	struct client *owning = join_owner(owner);
+
+	expect_state(owning, "created");
+	tell(owning, "guest-stop", NULL);
+	expect_ended(owning);
+	client_free(connection);
+	quit(owning);
+	expect_closed(owning);
+}
+
+START_TEST(an_owner_is_served_after_the_look)
+{
+	double ms;
+
+	run_ops = &looking_ops;
+	ck_assert_int_eq(run(owner_waits, true, &ms), STATUS);
+	ck_assert_str_eq(calls->str, LOOKING_HOOKS);
+}
+END_TEST
+
+static void look_fails(int owner G_GNUC_UNUSED)
+{
+	static GError why = {.message = (char *)"another kernel"};
+
+	client_free(join());
+	g_idle_add(look_end, &why);
+}
+
+START_TEST(a_look_that_fails_ends_it)
+{
+	double ms;
+
+	run_ops = &looking_ops;
+	ck_assert_int_eq(run(look_fails, false, &ms), EXIT_FAILURE);
+	ck_assert_str_eq(calls->str, "make launch ready look release free ");
+}
+END_TEST
+
 #define WATCHDOG_STATUS 9
-#define SIGNAL_STATUS 10
 
 static const struct {
-	bool works;          /* for longer than the deadline and the time of grace */
-	int signal_after_ms; /* meanwhile; 0: none */
-	bool hangs;          /* then: a worker does not come back while the main thread waits for it */
+	bool hangs; /* a worker does not come back while the main thread waits for it */
 	int status;
 } watched[] = {
 	{.hangs = true, .status = WATCHDOG_STATUS},
 	{.status = 0},
-	{.works = true, .status = 0},
-	{.works = true, .hangs = true, .status = WATCHDOG_STATUS},
-	{.works = true, .signal_after_ms = 1, .status = SIGNAL_STATUS},
 };
-
-static void work(int signal_after_ms)
-{
-	gint64 until_us = g_get_monotonic_time() + (WATCHDOG_GRACE_SECONDS + 1) * G_USEC_PER_SEC;
-
-	watchdog_hold();
-	if (signal_after_ms > 0)
-		watchdog_limit((guint64)signal_after_ms, SIGNAL_STATUS);
-	while (g_get_monotonic_time() < until_us)
-		g_usleep(1000);
-	watchdog_release();
-}
 
 static G_GNUC_NORETURN void run_watched(size_t i)
 {
 	watchdog_start("too late\n");
 	watchdog_limit(1, WATCHDOG_STATUS);
-	if (watched[i].works)
-		work(watched[i].signal_after_ms);
 	if (watched[i].hangs)
 		g_thread_join(g_thread_new("hangs", (GThreadFunc)(void *)pause, NULL));
 	watchdog_over();
 	_exit(0);
 }
 
-/* Work that ends by itself may pass it. All at once, because they wait for seconds. */
+/* All at once, because they wait for seconds. */
 START_TEST(a_passed_deadline_ends_a_process_that_hangs)
 {
 	pid_t pids[G_N_ELEMENTS(watched)];
@@ -602,6 +725,11 @@ int main(void)
 	tcase_add_test(life, the_second_signal_ends_it_at_once);
 	tcase_add_test(life, the_second_signal_ends_one_that_hangs);
 	tcase_add_test(life, a_passed_deadline_ends_a_process_that_hangs);
+	tcase_add_test(life, others_are_served_while_it_looks);
+	tcase_add_test(life, a_signal_ends_a_look);
+	tcase_add_test(life, a_look_ends_with_the_owner);
+	tcase_add_test(life, an_owner_is_served_after_the_look);
+	tcase_add_test(life, a_look_that_fails_ends_it);
 	suite_add_tcase(suite, life);
 	return run_suite(suite);
 }

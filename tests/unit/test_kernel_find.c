@@ -7,6 +7,7 @@
 
 #include "attach/kernel_find.h"
 #include "attach/kernel_memory.h"
+#include "attach/kernel_search.h"
 #include "fake_kernel.h"
 #include "run_suite.h"
 
@@ -20,10 +21,11 @@ static struct kernel_found find(const struct hmp_registers *registers, const cha
 {
 	struct kernel_found found;
 	GError *error = NULL;
+	struct look look;
 	int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 
-	ck_assert_msg(kernel_find(&fake.guest, registers, path, file, &found, &error), "%s",
-	              error ? error->message : "");
+	look_init(&look, &fake.guest);
+	ck_assert_msg(kernel_find(&look, registers, path, file, &found, &error), "%s", error ? error->message : "");
 	if (file >= 0)
 		close(file);
 	return found;
@@ -33,9 +35,11 @@ static void assert_none(const struct hmp_registers *registers, const char *path,
 {
 	g_autoptr(GError) error = NULL;
 	struct kernel_found found;
+	struct look look;
 	int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 
-	ck_assert(!kernel_find(&fake.guest, registers, path, file, &found, &error));
+	look_init(&look, &fake.guest);
+	ck_assert(!kernel_find(&look, registers, path, file, &found, &error));
 	if (file >= 0)
 		close(file);
 	ck_assert_msg(strstr(error->message, text), "%s", error->message);
@@ -204,6 +208,144 @@ START_TEST(what_is_no_kernel_is_none)
 }
 END_TEST
 
+/* ---- its limits ---- */
+
+/* A page of each size is the last of the address space, and has the code. It is copied once, as far as it is RAM. */
+START_TEST(a_kernel_may_end_with_the_address_space)
+{
+	const unsigned levels = 4 + (unsigned)_i / 3, size = 1 + (unsigned)_i % 3;
+	const uint64_t page_bytes = UINT64_C(4096) << 9 * (size - 1), code = -page_bytes + 0x100;
+	struct hmp_registers registers = {
+		.regs = {.cr3 = FAKE_KERNEL_ROOT, .la57 = levels == 5, .valid = true},
+		.vectors = FAKE_KERNEL_IDT_GVA,
+		.long_mode = true,
+	};
+
+	fake_guest_init(&fake);
+	fake.next_table = 0x20000;
+	fake_map(&fake, FAKE_KERNEL_ROOT, levels, code, 0, size);
+	fake_map(&fake, FAKE_KERNEL_ROOT, levels, 0, 0, size);
+	fake_map(&fake, FAKE_KERNEL_ROOT, levels, FAKE_KERNEL_IDT_GVA, FAKE_KERNEL_IDT, 1);
+	fake_kernel_gate(&fake, code);
+	assert_none(&registers, NULL, "no kernel image in the guest's memory");
+	ck_assert_uint_lt(fake.reads, 10000);
+}
+END_TEST
+
+START_TEST(what_is_too_much_is_given_up)
+{
+	const struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	struct kernel_found found;
+	struct look look;
+
+	look_init(&look, &fake.guest);
+	look.bytes_left = FAKE_KERNEL_BYTES;
+	ck_assert(!kernel_find(&look, &registers, NULL, -1, &found, NULL));
+	ck_assert(look_gave_up(&look));
+	look_init(&look, &fake.guest);
+	look.steps_left = 1000;
+	ck_assert(!kernel_find(&look, &registers, NULL, -1, &found, NULL));
+	ck_assert(look_gave_up(&look));
+	look_init(&look, &fake.guest);
+	look.kernels_left = 0;
+	ck_assert(!kernel_find(&look, &registers, NULL, -1, &found, NULL));
+	ck_assert(look_gave_up(&look));
+	look_init(&look, &fake.guest);
+	look_cancel(&look);
+	ck_assert(!kernel_find(&look, &registers, NULL, -1, &found, NULL));
+	ck_assert(look_gave_up(&look));
+}
+END_TEST
+
+/* ---- on a thread ---- */
+
+static void quit(void *loop)
+{
+	g_main_loop_quit(loop);
+}
+
+static struct kernel_search *search_new(const struct hmp_registers *registers, size_t n)
+{
+	const struct kernel_search_config config = {
+		.guest = &fake.guest, .registers = registers, .n = n, .kernel_file = -1};
+
+	return kernel_search_new(&config);
+}
+
+/* Of two vCPUs, one has not been started yet. */
+START_TEST(a_thread_finds_it_by_any_vcpu)
+{
+	struct hmp_registers registers[2] = {[1] = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID)};
+	GMainLoop *loop = g_main_loop_new(NULL, FALSE);
+	struct kernel_search *search = search_new(registers, 2);
+
+	kernel_search_begin(search, quit, loop);
+	g_main_loop_run(loop);
+	struct kernel_search_result *result = kernel_search_result(search);
+
+	ck_assert_ptr_null(result->why);
+	ck_assert(!result->gave_up);
+	assert_is_at(&result->found, FAKE_KERNEL_LINKED + SLIDE);
+	kernel_search_free(search);
+
+	registers[1].vectors = 0;
+	registers[1].regs.cr3 = 0x7f000;
+	search = search_new(registers, 2);
+	kernel_search_run(search);
+	result = kernel_search_result(search);
+	ck_assert_msg(strstr(result->why->message, "descriptor table cannot be read"), "%s", result->why->message);
+	kernel_search_free(search);
+	g_main_loop_unref(loop);
+}
+END_TEST
+
+static atomic_bool reading;
+
+/* Any memory is a kernel's, for ever; the first read tells that the search goes on. */
+static bool read_for_ever(struct guest *guest G_GNUC_UNUSED, gpa_t from G_GNUC_UNUSED, void *to, size_t bytes)
+{
+	atomic_store(&reading, true);
+	memset(to, 0x83, bytes);
+	return true;
+}
+
+START_TEST(a_search_ends_when_it_is_freed)
+{
+	const struct guest_ops ops = {.memory_read = read_for_ever};
+	const struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
+	struct kernel_search *search;
+
+	fake.guest.ops = &ops;
+	search = search_new(&registers, 1);
+	kernel_search_begin(search, quit, NULL);
+	while (!atomic_load(&reading))
+		g_usleep(100);
+	kernel_search_free(search); /* `quit` would not survive being called */
+	while (g_main_context_iteration(NULL, FALSE))
+		;
+}
+END_TEST
+
+/* What is new is told from what is not: the processor's notes in the tables are not new. */
+START_TEST(a_mark_stays_until_the_kernels_half_changes)
+{
+	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
+	const uint64_t mark = kernel_find_mark(&fake.guest, &registers), last = FAKE_KERNEL_ROOT + 511 * 8;
+
+	fake.reads = 0;
+	ck_assert_uint_eq(kernel_find_mark(&fake.guest, &registers), mark);
+	ck_assert_uint_le(fake.reads, 10);
+	registers.regs.rip += 8;
+	fake_write(&fake, last, fake_read(&fake, last) | 1 << 5); /* accessed */
+	ck_assert_uint_eq(kernel_find_mark(&fake.guest, &registers), mark);
+	fake_write(&fake, last, fake_read(&fake, last) ^ 1);
+	ck_assert_uint_ne(kernel_find_mark(&fake.guest, &registers), mark);
+	fake_write(&fake, last, fake_read(&fake, last) ^ 1);
+	fake_kernel_gate(&fake, FAKE_KERNEL_LINKED);
+	ck_assert_uint_ne(kernel_find_mark(&fake.guest, &registers), mark);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kernel_find");
@@ -218,6 +360,11 @@ int main(void)
 	tcase_add_test(tc, an_image_is_slid_to_where_the_guest_has_it);
 	tcase_add_test(tc, another_image_is_refused_by_its_build_id);
 	tcase_add_test(tc, what_is_no_kernel_is_none);
+	tcase_add_loop_test(tc, a_kernel_may_end_with_the_address_space, 0, 6);
+	tcase_add_test(tc, what_is_too_much_is_given_up);
+	tcase_add_test(tc, a_thread_finds_it_by_any_vcpu);
+	tcase_add_test(tc, a_search_ends_when_it_is_freed);
+	tcase_add_test(tc, a_mark_stays_until_the_kernels_half_changes);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

@@ -41,7 +41,14 @@ static void setup(void)
 
 static uint64_t scan(bool la57)
 {
-	return kernel_scan(&fake.guest, next_run, NULL, la57);
+	struct kernel_scan state = {0};
+	struct look look;
+
+	look_init(&look, &fake.guest);
+	uint64_t top = kernel_scan(&state, &look, next_run, NULL, la57);
+
+	ck_assert_uint_eq(state.from, 0); /* it has looked at all */
+	return top;
 }
 
 START_TEST(the_tables_lead_to_the_kernel)
@@ -49,10 +56,11 @@ START_TEST(the_tables_lead_to_the_kernel)
 	struct hmp_registers registers = {.regs = {.cr3 = scan(false)}, .long_mode = true};
 	g_autoptr(GError) error = NULL;
 	struct kernel_found found;
+	struct look look;
 
+	look_init(&look, &fake.guest);
 	ck_assert_uint_eq(registers.regs.cr3, FAKE_KERNEL_ROOT);
-	ck_assert_msg(kernel_find(&fake.guest, &registers, NULL, -1, &found, &error), "%s",
-	              error ? error->message : "");
+	ck_assert_msg(kernel_find(&look, &registers, NULL, -1, &found, &error), "%s", error ? error->message : "");
 	ck_assert_str_eq(image_release(found.image), "6.1.0-fake");
 	kernel_found_clear(&found);
 }
@@ -102,6 +110,75 @@ START_TEST(any_list_of_pieces_ends)
 }
 END_TEST
 
+/* Memory of terabytes, none of which is the guest's; then the tables. */
+static bool next_of_much(void *data G_GNUC_UNUSED, uint64_t from, struct kernel_scan_run *run)
+{
+	const uint64_t much = UINT64_C(1) << 40;
+
+	n_asked++;
+	*run = from < much ? (struct kernel_scan_run){.gpa = from + (UINT64_C(2) << 20)}
+	                   : (struct kernel_scan_run){from, 2 * PAGE};
+	return from <= much;
+}
+
+START_TEST(a_scan_goes_on_where_a_look_has_ended)
+{
+	struct kernel_scan state = {0};
+	uint64_t before;
+	unsigned looks = 0;
+
+	n_asked = 0;
+	do {
+		struct look look;
+
+		look_init(&look, &fake.guest);
+		look.bytes_left = 1 << 20;
+		before = state.from;
+		ck_assert_uint_eq(kernel_scan(&state, &look, next_of_much, NULL, false), 0);
+		ck_assert(state.from == 0 || state.from > before);
+		ck_assert_uint_lt(n_asked, ++looks * ((1 << 20) / LOOK_READ_BYTES + 1));
+	} while (state.from != 0);
+	ck_assert_uint_gt(looks, 1);
+}
+END_TEST
+
+/* Each page of all memory looks like the kernel's table, and none leads to it. */
+static bool read_look_alikes(struct guest *guest, gpa_t from, void *to, size_t bytes)
+{
+	uint64_t *words = to;
+
+	((struct fake_guest *)guest)->reads++;
+	for (size_t i = 0; i < bytes / sizeof(*words); i++) {
+		const uint64_t at = from.value + i * sizeof(*words);
+
+		words[i] = at % PAGE >= ENTRY(510)
+		                   ? (at % PAGE == ENTRY(511) ? UINT64_C(2) << 48 : UINT64_C(1) << 48) | PRESENT
+		                   : 0;
+	}
+	return true;
+}
+
+static bool next_of_all(void *data G_GNUC_UNUSED, uint64_t from, struct kernel_scan_run *run)
+{
+	*run = (struct kernel_scan_run){from, 64 * PAGE};
+	return true;
+}
+
+START_TEST(look_alikes_are_not_tried_for_ever)
+{
+	const struct guest_ops ops = {.memory_read = read_look_alikes};
+	struct kernel_scan state = {0};
+	struct look look;
+
+	fake.guest.ops = &ops;
+	fake.reads = 0;
+	look_init(&look, &fake.guest);
+	ck_assert_uint_eq(kernel_scan(&state, &look, next_of_all, NULL, false), 0);
+	ck_assert_uint_eq(state.from, 0);
+	ck_assert_uint_le(fake.reads, 256 * 128 + 256 / 64);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kernel_scan");
@@ -112,6 +189,8 @@ int main(void)
 	tcase_add_test(cases, five_levels_have_one_more_in_between);
 	tcase_add_test(cases, what_only_looks_like_it_is_none);
 	tcase_add_test(cases, any_list_of_pieces_ends);
+	tcase_add_test(cases, a_scan_goes_on_where_a_look_has_ended);
+	tcase_add_test(cases, look_alikes_are_not_tried_for_ever);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "attach/core_file.h"
-#include "attach/kernel_find.h"
+#include "attach/kernel_search.h"
 
 struct dump_guest {
 	struct guest guest; /* first */
@@ -14,6 +14,9 @@ struct dump_guest {
 	int kernel_file;   /* -1: none */
 	struct kernel_found kernel;
 	guint end_source;
+	struct kernel_search *search; /* that goes on; NULL */
+	void (*looked)(void *data, const GError *why);
+	void *looked_data;
 };
 
 /* There is nothing to sample. */
@@ -98,25 +101,32 @@ static const struct guest_ops dump_ops = {
 
 /* ---- the guest ---- */
 
-/* By any vCPU. */
-static void kernel_look(struct dump_guest *dump)
+static void kernel_take(struct dump_guest *dump, struct kernel_search_result *result)
 {
 	struct guest *guest = &dump->guest;
-	g_autoptr(GError) why = NULL;
 
-	for (unsigned i = 0; i < dump->core->n_vcpus && !dump->kernel.image; i++) {
-		g_clear_error(&why);
-		kernel_find(guest, &dump->core->registers[i], dump->kernel_path, dump->kernel_file, &dump->kernel,
-		            &why);
-	}
-	if (!dump->kernel.image) {
-		guest->kernel_why = g_strdup(why->message);
+	if (result->why) {
+		guest->kernel_why = g_strdup(result->why->message);
 		return;
 	}
+	dump->kernel = result->found;
+	result->found = (struct kernel_found){0};
 	guest->kernel_image = dump->kernel.image;
 	guest->kernel_fd = dump->kernel.fd;
 	guest->build_id = image_build_id_text(dump->kernel.image);
 	guest->release = g_strdup(image_release(dump->kernel.image));
+}
+
+static void on_searched(void *data)
+{
+	struct dump_guest *dump = data;
+	g_autoptr(GError) why = NULL;
+
+	kernel_take(dump, kernel_search_result(dump->search));
+	g_clear_pointer(&dump->search, kernel_search_free);
+	if (dump->kernel_path && !dump->kernel.image)
+		g_set_error_literal(&why, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER, dump->guest.kernel_why);
+	dump->looked(dump->looked_data, why);
 }
 
 struct guest *dump_guest_new(const char *path, const char *kernel_path, GError **error)
@@ -142,15 +152,21 @@ struct guest *dump_guest_new(const char *path, const char *kernel_path, GError *
 	return NULL;
 }
 
-bool dump_guest_look(struct guest *guest, GError **error)
+void dump_guest_begin(struct guest *guest, void (*looked)(void *data, const GError *why), void *data)
 {
 	struct dump_guest *dump = dump_of(guest);
+	const struct kernel_search_config config = {
+		.guest = guest,
+		.registers = dump->core->registers,
+		.n = dump->core->n_vcpus,
+		.kernel_path = dump->kernel_path,
+		.kernel_file = dump->kernel_file,
+	};
 
-	kernel_look(dump);
-	if (!dump->kernel_path || dump->kernel.image)
-		return true;
-	g_set_error_literal(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER, dump->guest.kernel_why);
-	return false;
+	dump->looked = looked;
+	dump->looked_data = data;
+	dump->search = kernel_search_new(&config);
+	kernel_search_begin(dump->search, on_searched, dump);
 }
 
 void dump_guest_end(struct guest *guest)
@@ -165,6 +181,7 @@ void dump_guest_free(struct guest *guest)
 	if (!dump)
 		return;
 	dump_guest_end(guest);
+	kernel_search_free(dump->search);
 	kernel_found_clear(&dump->kernel);
 	core_file_free(dump->core);
 	if (dump->kernel_file >= 0)

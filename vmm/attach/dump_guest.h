@@ -7,10 +7,11 @@
 
 /*
  * `path`: of the dump (core_file.h). kernel_path: the kernel that it ran, or NULL for what its memory holds, for which
- * dump_guest_look reads that. Errors: CORE_FILE_ERROR, IMAGE_ERROR; KERNEL_FIND_ERROR.
+ * dump_guest_begin reads that, on a thread, and calls `looked` on the main thread then: with an error where it has not
+ * the kernel that was given. Errors: CORE_FILE_ERROR, IMAGE_ERROR.
  */
 struct guest *dump_guest_new(const char *path, const char *kernel_path, GError **error);
-bool dump_guest_look(struct guest *guest, GError **error);
+void dump_guest_begin(struct guest *guest, void (*looked)(void *data, const GError *why), void *data);
 void dump_guest_end(struct guest *guest);
 void dump_guest_free(struct guest *guest); /* NULL is fine */
 

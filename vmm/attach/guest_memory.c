@@ -205,21 +205,29 @@ static bool pages_there(const struct guest_memory *memory, uint64_t hva, size_t 
 	return *n > 0;
 }
 
+/* One read of the list of pages. */
+static void next_run(const struct guest_memory *memory, const struct kvm_machine_range *range, uint64_t from,
+                     struct kernel_scan_run *run)
+{
+	const uint64_t at = MAX(from, range->gpa), left = (range->gpa + range->bytes - at) / PAGE_BYTES;
+	const size_t pages = MIN(left, PAGES_AT_ONCE);
+	size_t first, n;
+
+	if (pages > 0 && pages_there(memory, range->hva + (at - range->gpa), pages, &first, &n))
+		*run = (struct kernel_scan_run){at + first * PAGE_BYTES, n * PAGE_BYTES};
+	else
+		*run = (struct kernel_scan_run){.gpa = at + MAX(pages, 1) * PAGE_BYTES};
+}
+
 bool guest_memory_next(void *data, uint64_t from, struct kernel_scan_run *run)
 {
-	const struct guest_memory *memory = data; /* the only thread that changes the map is this one */
-	const struct kvm_machine_range *range;
+	struct guest_memory *memory = data;
 
-	while (memory->pagemap >= 0 && (range = range_above(memory, from))) {
-		uint64_t at = MAX(from, range->gpa);
-		uint64_t left = (range->gpa + range->bytes - at) / PAGE_BYTES;
-		size_t pages = MIN(left, PAGES_AT_ONCE), first, n;
+	g_rw_lock_reader_lock(&memory->lock);
+	const struct kvm_machine_range *range = memory->pagemap >= 0 ? range_above(memory, from) : NULL;
 
-		if (pages > 0 && pages_there(memory, range->hva + (at - range->gpa), pages, &first, &n)) {
-			*run = (struct kernel_scan_run){at + first * PAGE_BYTES, n * PAGE_BYTES};
-			return true;
-		}
-		from = MAX(at + pages * PAGE_BYTES, at + PAGE_BYTES);
-	}
-	return false;
+	if (range)
+		next_run(memory, range, from, run);
+	g_rw_lock_reader_unlock(&memory->lock);
+	return range != NULL;
 }

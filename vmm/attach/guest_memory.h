@@ -34,7 +34,7 @@ bool guest_memory_map(struct guest_memory *memory, struct monitor *monitor, GErr
 
 /*
  * A kernel_scan_next; `data`: the guest_memory. Pages that the guest has not used yet are left out: reading one would
- * give it memory. False, too, when /proc/PID/pagemap cannot be read.
+ * give it memory. False, too, when /proc/PID/pagemap cannot be read. Any thread.
  */
 bool guest_memory_next(void *data, uint64_t from, struct kernel_scan_run *run);
 

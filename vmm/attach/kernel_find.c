@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "attach/kernel_find_priv.h"
+#include "lib/profile/hash.h"
 #include "lib/record/arch.h"
 
 G_DEFINE_QUARK(vprof_kernel_find_error, kernel_find_error)
@@ -89,7 +90,7 @@ static bool check_image(struct guest *guest, const struct hmp_registers *registe
 	return build_id_check(&walk, found->image, 0, error);
 }
 
-bool kernel_find(struct guest *guest, const struct hmp_registers *registers, const char *path, int file,
+bool kernel_find(struct look *look, const struct hmp_registers *registers, const char *path, int file,
                  struct kernel_found *found, GError **error)
 {
 	g_autoptr(GError) why = NULL;
@@ -97,8 +98,8 @@ bool kernel_find(struct guest *guest, const struct hmp_registers *registers, con
 
 	if (kernel_arch_early(registers, error))
 		return false;
-	bool done = path ? open_image(path, file, &kernel, &why) && check_image(guest, registers, &kernel, &why)
-	                 : kernel_arch_find(guest, registers, &kernel, &why);
+	bool done = path ? open_image(path, file, &kernel, &why) && check_image(&look->guest, registers, &kernel, &why)
+	                 : kernel_arch_find(look, registers, &kernel, &why);
 
 	if (done)
 		*found = kernel;
@@ -118,6 +119,13 @@ bool kernel_find_again(struct guest *guest, const struct hmp_registers *register
 		if (build_id_check(&walks[i], found->image, 0, NULL))
 			return true;
 	return false;
+}
+
+uint64_t kernel_find_mark(struct guest *guest, const struct hmp_registers *registers)
+{
+	const uint64_t mark = hash_mix(kernel_arch_mark(guest, registers) + registers->long_mode);
+
+	return mark != 0 ? mark : 1;
 }
 
 void kernel_found_clear(struct kernel_found *found)

@@ -42,6 +42,7 @@ static const struct bounds {
 #define NAMES_BYTES 256u
 
 struct copy {
+	struct look *look;
 	const struct page_walk *walk;
 	struct gva_range range; /* of the mapping */
 	struct run runs[RUNS_MAX];
@@ -122,7 +123,7 @@ static bool copy_leaf(struct copy *copy, struct gva_range part, gpa_t gpa)
 /* What is not mapped, or not RAM, stays zero: holes are normal, freed parts are unmapped. */
 static bool copy_pages(struct copy *copy, GError **error)
 {
-	for (uint64_t done = 0, bytes; done < copy->range.bytes; done += bytes) {
+	for (uint64_t done = 0, bytes; done < copy->range.bytes && !look_gave_up(copy->look); done += bytes) {
 		const uint64_t gva = copy->range.first + done;
 		struct page_leaf leaf;
 
@@ -135,6 +136,8 @@ static bool copy_pages(struct copy *copy, GError **error)
 		if (copy_leaf(copy, part, page_leaf_gpa(&leaf, gva)) && !runs_add(copy, part, leaf.executable))
 			return fail(error, KERNEL_MEMORY_ERROR_NONE, "its mapping is in too many pieces");
 	}
+	if (look_gave_up(copy->look))
+		return fail(error, KERNEL_MEMORY_ERROR_NONE, "its pages are too many to read");
 	if (copy->lost)
 		return fail(error, KERNEL_MEMORY_ERROR_MEMORY, "this host has no memory for a copy");
 	return copy->n_runs > 0 || fail(error, KERNEL_MEMORY_ERROR_MEMORY, "its pages are not in RAM");
@@ -159,14 +162,13 @@ static void note_symbol(uint64_t address, char type G_GNUC_UNUSED, const char *n
 static bool find_sections(struct copy *copy, GError **error)
 {
 	g_autoptr(GError) why = NULL;
-	uint64_t steps = KALLSYMS_STEPS_MAX;
 
 	for (size_t i = 0; i < copy->n_runs; i++) {
 		const struct gva_range *run = &copy->runs[i].range;
 
 		g_clear_error(&why);
-		if (kallsyms_decode(copy->file + offset_of(copy, run->first), run->bytes, run->first, &steps,
-		                    note_symbol, copy, &why))
+		if (kallsyms_decode(copy->file + offset_of(copy, run->first), run->bytes, run->first,
+		                    &copy->look->steps_left, note_symbol, copy, &why))
 			return true;
 	}
 	return fail(error, KERNEL_MEMORY_ERROR_NONE, why ? why->message : "nothing is mapped");
@@ -287,14 +289,18 @@ static bool file_fill(struct copy *copy, GError **error)
 	return done;
 }
 
-struct image *kernel_memory_image(const struct page_walk *walk, uint64_t code, const char *path, int *fd,
-                                  GError **error)
+struct image *kernel_memory_image(struct look *look, const struct page_walk *walk, uint64_t code, const char *path,
+                                  int *fd, GError **error)
 {
-	struct copy copy = {.walk = walk, .range = kernel_memory_extent(walk, code)};
+	struct copy copy = {.look = look, .walk = walk, .range = kernel_memory_extent(walk, code)};
 	struct image *image = NULL;
 
 	if (copy.range.bytes == 0) {
 		fail(error, KERNEL_MEMORY_ERROR_NONE, "its code is not mapped");
+		return NULL;
+	}
+	if (!look_take_kernel(look)) {
+		fail(error, KERNEL_MEMORY_ERROR_NONE, "too much looked like one");
 		return NULL;
 	}
 	copy.fd = sealed_new("vprof-kernel");

@@ -30,6 +30,8 @@ struct attachment {
 	struct asker *asker; /* until the guest takes it */
 	struct qemu_guest *qemu;
 	struct guest *dump;
+	void (*looked)(void *engine, const GError *why); /* of the engine */
+	void *engine;
 };
 
 static void print_json(json_t *value)
@@ -209,11 +211,26 @@ static bool ready(void *data, GError **error)
 {
 	const struct attachment *attachment = data;
 
-	if (!confine(attachment->qemu, attachment->options.sandbox, error) || !qemu_guest_look(attachment->qemu, error))
-		return false;
-	if (attachment->options.verbose)
+	return confine(attachment->qemu, attachment->options.sandbox, error);
+}
+
+static void on_looked(void *data)
+{
+	const struct attachment *attachment = data;
+	g_autoptr(GError) why = NULL;
+
+	if (qemu_guest_looked(attachment->qemu, &why) && attachment->options.verbose)
 		probe_describe(attachment->qemu, stderr);
-	return true;
+	attachment->looked(attachment->engine, why);
+}
+
+static void look(void *data, void (*looked)(void *engine, const GError *why), void *engine)
+{
+	struct attachment *attachment = data;
+
+	attachment->looked = looked;
+	attachment->engine = engine;
+	qemu_guest_begin(attachment->qemu, on_looked, attachment);
 }
 
 static void release(void *data)
@@ -258,8 +275,14 @@ static bool dump_ready(void *data, GError **error)
 
 	if (attachment->options.sandbox && !dump_leave(error))
 		return false;
-	return drop(0, NULL, error) && (!attachment->options.sandbox || sandbox_enter_attach(false, error)) &&
-	       dump_guest_look(attachment->dump, error);
+	return drop(0, NULL, error) && (!attachment->options.sandbox || sandbox_enter_attach(false, error));
+}
+
+static void dump_look(void *data, void (*looked)(void *engine, const GError *why), void *engine)
+{
+	const struct attachment *attachment = data;
+
+	dump_guest_begin(attachment->dump, looked, engine);
 }
 
 static const struct engine_ops dump_ops = {
@@ -267,6 +290,7 @@ static const struct engine_ops dump_ops = {
 	.stopped = "ended by a signal",
 	.make = dump_make,
 	.ready = dump_ready,
+	.look = dump_look,
 	.free = dump_guest_free,
 };
 
@@ -277,6 +301,7 @@ static const struct engine_ops engine_ops = {
 	.stopped = "detached by a signal; the guest runs on",
 	.make = make,
 	.ready = ready,
+	.look = look,
 	.release = release,
 	.free = free_guest,
 };

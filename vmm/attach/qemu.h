@@ -9,7 +9,9 @@
 
 #include "attach/hmp.h"
 #include "attach/kernel_find.h"
+#include "attach/kernel_search.h"
 #include "attach/kvm_view.h"
+#include "attach/look_pace.h"
 #include "attach/monitor.h"
 #include "attach/vcpu_account.h"
 #include "counter/route.h"
@@ -45,14 +47,23 @@ struct qemu_guest {
 	struct exit_trace *exits;                       /* [M] NULL: not read, because: */
 	char *exits_why;                                /* [M] */
 	nlink_t n_threads;                              /* [M] of the process, as its folder in /proc has links */
-	unsigned threads_ticks;     /* [M] for which they are looked at, since that number has changed */
-	struct kernel_found kernel; /* [M] */
-	bool kernel_sought;         /* [M] it is not there yet, or may be another since a reset */
-	bool kernel_early;          /* [M] there was none yet when the guest was first looked at */
-	unsigned kernel_tries;      /* [M] of the search */
-	unsigned kernel_uses;       /* [M] of the image, those of enum guest_kernel_use */
-	bool lean;                  /* [I] the image is of no use after them */
-	bool scanned; /* [M] only a scan has found the page tables of the kernel, which these registers have */
+	unsigned threads_ticks;                 /* [M] for which they are looked at, since that number has changed */
+	struct kernel_found kernel;             /* [M] */
+	bool kernel_sought;                     /* [M] it is not there yet, or may be another since a reset */
+	bool kernel_early;                      /* [M] there was none yet when the guest was first looked at */
+	struct kernel_search *kernel_search;    /* [M] that goes on; NULL */
+	uint64_t kernel_marks[GUEST_VCPUS_MAX]; /* [M] of the vCPUs by which it goes on, and how many */
+	size_t n_kernel_marks;
+	bool kernel_again;              /* [M] the guest was reset while it goes on */
+	bool kernel_given_up;           /* [M] as was said */
+	struct kernel_scan kernel_scan; /* [M] where the next search goes on */
+	struct look_pace kernel_pace;   /* [M] */
+	void (*looked)(void *data);     /* [M] told of the end of the first search; NULL: it has ended */
+	void *looked_data;
+	guint looked_source;
+	unsigned kernel_uses; /* [M] of the image, those of enum guest_kernel_use */
+	bool lean;            /* [I] the image is of no use after them */
+	bool scanned;         /* [M] only a scan has found the page tables of the kernel, which these registers have */
 	struct guest_regs scanned_regs;
 	char *kernel_path; /* [I] given by the user; NULL */
 	int kernel_file;   /* [I] that file; -1 */
@@ -98,11 +109,16 @@ bool qemu_guest_runs(const struct qemu_guest *guest);
 
 /*
  * qemu_kernel.c: the guest's kernel, found when we come and again after a reset. Main thread only. qemu_kernel_look
- * fills in guest->kernel_image and its like, or kernel_why; one that is not there yet is sought on. qemu_kernel_follow
- * takes a step of the search, if there is one; a kernel that is where the last one was is the last one.
+ * fills in guest->kernel_image and its like, or kernel_why; one that is not there yet is sought on. qemu_kernel_begin
+ * does the same on a thread, and calls `looked` then. qemu_kernel_follow begins another search when one is due; a
+ * kernel that is where the last one was is the last one. qemu_kernel_seek: it may be another from now on.
+ * qemu_kernel_end ends a search that goes on.
  */
 void qemu_kernel_look(struct qemu_guest *qemu);
+void qemu_kernel_begin(struct qemu_guest *qemu, void (*looked)(void *data), void *data);
 void qemu_kernel_follow(struct qemu_guest *qemu);
+void qemu_kernel_seek(struct qemu_guest *qemu);
+void qemu_kernel_end(struct qemu_guest *qemu);
 void qemu_kernel_used(struct guest *guest, enum guest_kernel_use use);
 /*
  * The registers of all vCPUs, and last the page tables that a scan has found; returns how many. Without a view, by the

@@ -370,7 +370,17 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 bool qemu_guest_look(struct qemu_guest *qemu, GError **error)
 {
 	qemu_kernel_look(qemu);
+	return qemu_guest_looked(qemu, error);
+}
+
+void qemu_guest_begin(struct qemu_guest *qemu, void (*looked)(void *data), void *data)
+{
+	qemu_kernel_begin(qemu, looked, data);
 	qemu_life_follow(qemu);
+}
+
+bool qemu_guest_looked(const struct qemu_guest *qemu, GError **error)
+{
 	if (!qemu->kernel_path || qemu->kernel.image || qemu->kernel_early)
 		return true;
 	g_set_error_literal(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER, qemu->guest.kernel_why);
@@ -379,6 +389,7 @@ bool qemu_guest_look(struct qemu_guest *qemu, GError **error)
 
 void qemu_guest_detach(struct qemu_guest *qemu)
 {
+	qemu_kernel_end(qemu);
 	qemu_life_unwatch(qemu);
 	asker_free(g_steal_pointer(&qemu->asker));
 	qemu->domain = NULL;

@@ -26,9 +26,13 @@ struct qemu_guest_config {
 /*
  * Finds and opens what it takes to look at the guest, by what the host says of it; nothing is changed in the guest.
  * Then, perhaps with fewer rights, qemu_guest_look reads its memory for the first time: for its kernel.
+ * qemu_guest_begin does the same on a thread, and calls `looked` on the main thread then; qemu_guest_looked is what
+ * came of it.
  */
 struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError **error);
 bool qemu_guest_look(struct qemu_guest *guest, GError **error);
+void qemu_guest_begin(struct qemu_guest *guest, void (*looked)(void *data), void *data);
+bool qemu_guest_looked(const struct qemu_guest *guest, GError **error);
 /* Closes the monitor, which a QMP socket has for one client at a time, and watches the process no more. */
 void qemu_guest_detach(struct qemu_guest *guest);
 void qemu_guest_free(struct qemu_guest *guest);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
 #include <unistd.h>
 
 #include "attach/guest_memory.h"
@@ -6,10 +7,6 @@
 #include "attach/qemu.h"
 #include "attach/vcpu_arch.h"
 #include "linux/kernel.h"
-
-/* Steps of a search: all of the first ones, then one in so many. */
-#define EAGER_TRIES 120u
-#define LAZY_TRIES 10u
 
 static void kernel_set(struct qemu_guest *qemu, struct kernel_found *found)
 {
@@ -38,51 +35,149 @@ void qemu_kernel_used(struct guest *guest, enum guest_kernel_use use)
 	guest->kernel_fd = qemu->kernel.fd = -1;
 }
 
-/*
- * Any vCPU will do. One that has not been started yet does not know the kernel, and what it says counts only if no
- * other says more.
- */
-static bool kernel_find_by_any(struct qemu_guest *qemu, struct kernel_found *found, GError **error)
+/* ---- a search ---- */
+
+/* One by these registers, of any vCPU. */
+static struct kernel_search *search_new(struct qemu_guest *qemu, const struct hmp_registers *registers, size_t n)
 {
-	struct hmp_registers registers[GUEST_VCPUS_MAX + 1];
-	size_t n = qemu->view ? qemu_machine_registers(qemu, registers) : qemu_guest_registers(qemu, registers, error);
+	struct kernel_search_config config = {
+		.guest = &qemu->guest,
+		.registers = registers,
+		.n = n,
+		.kernel_path = qemu->kernel_path,
+		.kernel_file = qemu->kernel_file,
+		.scan = qemu->kernel_scan,
+	};
 
-	n += vcpu_arch_scan(qemu, &registers[n]);
-	g_autoptr(GError) why = NULL;
+	if (qemu->view && vcpu_arch_scans(&qemu->machine, &config.five_levels))
+		config.memory = qemu->memory;
+	qemu->n_kernel_marks = n;
+	for (size_t i = 0; i < n; i++)
+		qemu->kernel_marks[i] = kernel_find_mark(&qemu->guest, &registers[i]);
+	return kernel_search_new(&config);
+}
 
-	for (size_t i = 0; i < n; i++) {
-		g_autoptr(GError) own = NULL;
+/* Without a monitor or KVM's view, none: see kernel_why. */
+static size_t registers_now(struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX], GError **error)
+{
+	return qemu->view ? qemu_machine_registers(qemu, registers) : qemu_guest_registers(qemu, registers, error);
+}
 
-		if (kernel_find(&qemu->guest, &registers[i], qemu->kernel_path, qemu->kernel_file, found, &own))
-			return true;
-		if (why && g_error_matches(own, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_EARLY))
-			continue;
-		g_clear_error(&why);
-		why = g_steal_pointer(&own);
+/* Once, as a guest can go on with it. */
+static void say_given_up(struct qemu_guest *qemu, const struct kernel_search_result *result)
+{
+	if (!result->gave_up || qemu->kernel_given_up)
+		return;
+	qemu->kernel_given_up = true;
+	fprintf(stderr, "vprof-attach: %s: %s\n", qemu->guest.name, result->why->message);
+}
+
+/* What it has found; false, and what the next one is to know, when that is nothing. */
+static bool search_take(struct qemu_guest *qemu, struct kernel_search *search, struct kernel_found *found)
+{
+	struct kernel_search_result *result = kernel_search_result(search);
+
+	qemu->kernel_scan = result->scan;
+	qemu->scanned = result->scanned.long_mode;
+	qemu->scanned_regs = result->scanned.regs;
+	qemu->kernel_early = g_error_matches(result->why, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_EARLY);
+	*found = result->found;
+	result->found = (struct kernel_found){0};
+	if (found->image) {
+		qemu->kernel_pace = (struct look_pace){0};
+		qemu->kernel_given_up = false;
+		return true;
 	}
-	if (why)
-		g_propagate_error(error, g_steal_pointer(&why));
+	look_pace_failed(&qemu->kernel_pace, g_get_monotonic_time(), result->took_us, qemu->kernel_marks,
+	                 qemu->n_kernel_marks, result->scan.from != 0);
+	say_given_up(qemu, result);
+	if (!qemu->kernel.image) {
+		g_free(qemu->guest.kernel_why);
+		qemu->guest.kernel_why = g_strdup(result->why->message);
+	}
 	return false;
 }
 
-void qemu_kernel_look(struct qemu_guest *qemu)
-{
-	struct kernel_found found = {0};
-	g_autoptr(GError) why = NULL;
+/* ---- the first one ---- */
 
-	g_clear_pointer(&qemu->guest.kernel_why, g_free);
+/* NULL: none can be made, as kernel_why says. */
+static struct kernel_search *first_new(struct qemu_guest *qemu)
+{
+	struct hmp_registers registers[GUEST_VCPUS_MAX];
+	g_autoptr(GError) why = NULL;
+	size_t n = 0;
+
 	if (!qemu->view && !qemu->monitor)
 		qemu->guest.kernel_why = g_strdup_printf("neither KVM nor a monitor says where its memory is: %s; %s",
 		                                         qemu->view_why, qemu->monitor_why);
 	else if (!qemu->memory)
 		qemu->guest.kernel_why = g_strdup(qemu->memory_why);
-	else if (kernel_find_by_any(qemu, &found, &why))
-		kernel_set(qemu, &found);
 	else
+		n = registers_now(qemu, registers, &why);
+	qemu->kernel_sought = qemu->memory != NULL;
+	if (why)
 		qemu->guest.kernel_why = g_strdup(why->message);
-	qemu->kernel_early = g_error_matches(why, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_EARLY);
-	qemu->kernel_sought = qemu->memory && !qemu->kernel.image;
+	return qemu->guest.kernel_why ? NULL : search_new(qemu, registers, n);
 }
+
+static void first_take(struct qemu_guest *qemu, struct kernel_search *search)
+{
+	struct kernel_found found;
+
+	if (search_take(qemu, search, &found)) {
+		kernel_set(qemu, &found);
+		qemu->kernel_sought = false;
+	}
+	kernel_search_free(search);
+}
+
+void qemu_kernel_look(struct qemu_guest *qemu)
+{
+	struct kernel_search *search = first_new(qemu);
+
+	if (!search)
+		return;
+	kernel_search_run(search);
+	first_take(qemu, search);
+}
+
+static gboolean tell_looked(void *data)
+{
+	struct qemu_guest *qemu = data;
+	void (*looked)(void *) = qemu->looked;
+
+	qemu->looked_source = 0;
+	qemu->looked = NULL;
+	looked(qemu->looked_data);
+	return G_SOURCE_REMOVE;
+}
+
+static void on_first(void *data)
+{
+	struct qemu_guest *qemu = data;
+
+	first_take(qemu, g_steal_pointer(&qemu->kernel_search));
+	tell_looked(qemu);
+}
+
+void qemu_kernel_begin(struct qemu_guest *qemu, void (*looked)(void *data), void *data)
+{
+	qemu->looked = looked;
+	qemu->looked_data = data;
+	qemu->kernel_search = first_new(qemu);
+	if (qemu->kernel_search)
+		kernel_search_begin(qemu->kernel_search, on_first, qemu);
+	else
+		qemu->looked_source = g_idle_add(tell_looked, qemu);
+}
+
+void qemu_kernel_end(struct qemu_guest *qemu)
+{
+	kernel_search_free(g_steal_pointer(&qemu->kernel_search));
+	g_clear_handle_id(&qemu->looked_source, g_source_remove);
+}
+
+/* ---- its page tables ---- */
 
 size_t qemu_kernel_registers(struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX + 1])
 {
@@ -144,15 +239,18 @@ struct image *qemu_kernel_running(struct qemu_guest *qemu)
 	struct hmp_registers registers[GUEST_VCPUS_MAX + 1];
 	struct image *image = NULL;
 	struct page_walk walk;
+	struct look look;
 	int fd;
 
 	if (!qemu->kernel_path || !qemu->kernel.image)
 		return NULL;
 	size_t n = qemu_kernel_registers(qemu, registers);
 
+	look_init(&look, &qemu->guest);
 	for (size_t i = 0; i < n && !image; i++) {
-		page_walk_init_regs(&walk, &qemu->guest, &registers[i].regs);
-		image = kernel_memory_image(&walk, kernel_address(qemu->kernel.image), "[guest memory]", &fd, NULL);
+		page_walk_init_regs(&walk, &look.guest, &registers[i].regs);
+		image = kernel_memory_image(&look, &walk, kernel_address(qemu->kernel.image), "[guest memory]", &fd,
+		                            NULL);
 	}
 	if (image)
 		close(fd);
@@ -177,29 +275,56 @@ static void kernel_exchange(struct qemu_guest *qemu, struct kernel_found *found)
 	guest->on_changed(guest, true, guest->listener_data);
 }
 
-/* It takes a while to boot, and one that never comes is not worth asking for every time. */
-static bool is_due(struct qemu_guest *qemu)
+static void on_found(void *data)
 {
-	unsigned n = qemu->kernel_tries++;
+	struct qemu_guest *qemu = data;
+	struct kernel_search *search = g_steal_pointer(&qemu->kernel_search);
+	struct kernel_found found;
+	const bool done = search_take(qemu, search, &found);
 
-	return n < EAGER_TRIES || n % LAZY_TRIES == 0;
+	kernel_search_free(search);
+	if (!done)
+		return;
+	qemu->kernel_sought = qemu->kernel_again; /* what was found may be what was there before */
+	qemu->kernel_again = false;
+	if (qemu->guest.state == GUEST_ENDED || same_kernel(&qemu->kernel, &found))
+		kernel_found_clear(&found);
+	else
+		kernel_exchange(qemu, &found);
+}
+
+void qemu_kernel_seek(struct qemu_guest *qemu)
+{
+	qemu->kernel_sought = true;
+	qemu->kernel_again = qemu->kernel_search != NULL;
+	look_pace_news(&qemu->kernel_pace);
+}
+
+/* Whether it is worth a search, by these registers: it may take a while to boot, or be no Linux. */
+static bool is_due(struct qemu_guest *qemu, const struct hmp_registers *registers, size_t n)
+{
+	uint64_t marks[GUEST_VCPUS_MAX];
+
+	for (size_t i = 0; i < n; i++)
+		marks[i] = kernel_find_mark(&qemu->guest, &registers[i]);
+	return look_pace_due(&qemu->kernel_pace, g_get_monotonic_time(), marks, n);
 }
 
 void qemu_kernel_follow(struct qemu_guest *qemu)
 {
-	struct kernel_found found = {0};
+	struct hmp_registers registers[GUEST_VCPUS_MAX];
 
+	if (qemu->kernel_search)
+		return;
 	qemu->kernel_sought |= kernel_has_gone(qemu);
-	if (!qemu->kernel_sought || !qemu_guest_runs(qemu) || !is_due(qemu))
+	if (!qemu->kernel_sought || !qemu_guest_runs(qemu))
+		return;
+	const size_t n = registers_now(qemu, registers, NULL);
+
+	if (!is_due(qemu, registers, n))
 		return;
 	if (qemu_guest_monitor(qemu)) /* the old map stays if there is no new one */
 		guest_memory_map(qemu->memory, qemu->monitor, NULL);
-	if (!kernel_find_by_any(qemu, &found, NULL))
-		return;
-	qemu->kernel_sought = false;
-	qemu->kernel_tries = 0;
-	if (same_kernel(&qemu->kernel, &found))
-		kernel_found_clear(&found);
-	else
-		kernel_exchange(qemu, &found);
+	qemu->kernel_search = search_new(qemu, registers, n);
+	kernel_search_begin(qemu->kernel_search, on_found, qemu);
 }

@@ -111,7 +111,7 @@ static void catch_up(struct qemu_guest *qemu)
 	if (!qemu_guest_monitor(qemu))
 		return;
 	set_runs(qemu, qemu_guest_says(qemu, MONITOR_STATUS, "running"));
-	qemu->kernel_sought = true;
+	qemu_kernel_seek(qemu);
 }
 
 static void end_by(struct qemu_guest *qemu, const char *what)
@@ -130,7 +130,7 @@ void qemu_life_event(const char *what, void *data)
 	else if (strcmp(what, "resumed") == 0)
 		set_runs(qemu, true);
 	else if (strcmp(what, "reset") == 0)
-		qemu->kernel_sought = true;
+		qemu_kernel_seek(qemu);
 	else if (strcmp(what, "reconnected") == 0)
 		catch_up(qemu);
 	end_by(qemu, what);
@@ -176,7 +176,8 @@ static void status_follow(struct qemu_guest *qemu)
 	for (size_t i = 0; i < G_N_ELEMENTS(final_states); i++)
 		if (strcmp(status, final_states[i].status) == 0)
 			end_by(qemu, final_states[i].what);
-	qemu->kernel_sought |= atomic_exchange_explicit(&qemu->was_reset, false, memory_order_relaxed);
+	if (atomic_exchange_explicit(&qemu->was_reset, false, memory_order_relaxed))
+		qemu_kernel_seek(qemu);
 	json_decref(answer);
 }
 
@@ -250,9 +251,7 @@ static gboolean on_tick(void *data)
 	pause_tell(qemu);
 	threads_follow(qemu);
 	qemu_clocks_update(qemu);
-	watchdog_hold(); /* a kernel and its tables are read */
 	qemu_kernel_follow(qemu);
-	watchdog_release();
 	return G_SOURCE_CONTINUE;
 }
 

@@ -3,7 +3,9 @@
 #ifndef VPROF_ATTACH_VCPU_ARCH_H
 #define VPROF_ATTACH_VCPU_ARCH_H
 
+#include "attach/guest_memory.h"
 #include "attach/hmp.h"
+#include "attach/kernel_scan.h"
 #include "attach/kvm_machine.h"
 #include "attach/qemu.h"
 
@@ -26,11 +28,11 @@ void vcpu_arch_place(struct guest_regs *regs, uint16_t misc, uint64_t ip, bool h
 /* Whether they lead there at this moment, and not to what has gone. */
 bool vcpu_arch_current(const struct kvm_machine_vcpu *vcpu);
 
-/*
- * Where no vCPU's page tables are known, in place of the registers: the kernel's own, if memory has them; returns how
- * many, 0 or 1. It is not looked for at every step of a search.
- */
-size_t vcpu_arch_scan(struct qemu_guest *qemu, struct hmp_registers *registers);
+/* Whether no vCPU's page tables are known on this host, so that memory is searched for them. */
+bool vcpu_arch_scans(const struct kvm_machine *machine, bool *five_levels);
+/* Registers with the kernel's own page tables, if memory has them (kernel_scan.h). Any thread. */
+bool vcpu_arch_scan(struct kernel_scan *scan, struct look *look, struct guest_memory *memory, bool five_levels,
+                    struct hmp_registers *registers);
 
 /* The routes that there are, best first; NULL-terminated. */
 extern const struct counter_route *const vcpu_arch_routes[];

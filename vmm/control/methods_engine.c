@@ -67,6 +67,8 @@ static json_t *method_query_status(struct control_call *call, GError **error G_G
 		json_object_set_new(answer, "missing", missing_json(server->session));
 	if (server->guest->pause)
 		json_object_set_new(answer, "pause", json_string(server->guest->pause));
+	if (server->guest->kernel_why)
+		json_object_set_new(answer, "kernel-why", json_string(server->guest->kernel_why));
 	if (server->guest->state == GUEST_ENDED)
 		json_object_set_new(answer, "end", control_guest_end(server->guest));
 	return answer;
@@ -104,6 +106,8 @@ static const struct method_member status_members[] = {
 	{"missing", "parts of the guest that the last session does without, each with the reason", MEMBER_STRINGS,
          .optional = true},
 	{"pause", "how an attached guest stands still, as \"is paused\"", MEMBER_STRING, .optional = true},
+	{"kernel-why", "why the kernel of an attached guest is not known (yet), or that the search for it was given up",
+         MEMBER_STRING, .optional = true},
 	{"end", "how the guest ended", MEMBER_OBJECT, .optional = true, .members = control_guest_end_members},
 	{0},
 };

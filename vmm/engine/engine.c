@@ -32,13 +32,14 @@ struct engine {
 	struct control_server *server;
 	int null_fd;   /* with an owner: what the standard streams become; else -1 */
 	guint signals; /* a source */
-	guint linger_source;
+	guint linger_source, owner_source;
 	int64_t linger_until_us; /* 0: it does not linger */
 	int status;
 	bool stopping; /* a signal has stopped the guest */
 	bool ended;    /* the guest's end has been told */
 	bool left;     /* there is no owner, or none any more */
 	bool quit;     /* nothing is wanted after the guest's end */
+	bool served;   /* the owner is served, and the guest was started */
 	bool released;
 	struct message_rate complaints; /* that the guest causes */
 };
@@ -136,11 +137,22 @@ static void conclude(struct engine *engine)
 		linger(engine);
 }
 
+/* The owner is told what is known of the guest then. */
+static void owner_serve(struct engine *engine)
+{
+	engine->served = true;
+	g_clear_handle_id(&engine->owner_source, g_source_remove);
+	if (has_owner(engine))
+		control_server_add_client(engine->server, engine->config->client_fd, true);
+}
+
 static void on_ended(struct guest *guest G_GNUC_UNUSED, void *data)
 {
 	struct engine *engine = data;
 
 	engine->ended = true;
+	if (!engine->served)
+		owner_serve(engine);
 	watchdog_over();
 	if (!has_owner(engine))
 		say_end(engine);
@@ -211,6 +223,17 @@ static void on_quit(void *data, bool at_once)
 	engine->quit = at_once;
 	if (engine->ended)
 		conclude(engine);
+}
+
+/* Before it is served, it can only go. */
+static gboolean on_owner_gone(gint fd G_GNUC_UNUSED, GIOCondition condition G_GNUC_UNUSED, void *data)
+{
+	struct engine *engine = data;
+
+	engine->owner_source = 0;
+	engine->left = true;
+	engine->guest->ops->stop(engine->guest, GUEST_END_STOPPED, "its client has gone");
+	return G_SOURCE_REMOVE;
 }
 
 /* ---- signals ---- */
@@ -349,6 +372,24 @@ static bool prepare_guest(struct engine *engine, GError **error)
 	       (!engine->ops->launch || engine->ops->launch(engine->guest, error));
 }
 
+static bool serve(struct engine *engine, GError **error)
+{
+	owner_serve(engine);
+	return engine->config->paused || engine->guest->ops->start(engine->guest, error);
+}
+
+/* The guest may have ended before. */
+static void on_looked(void *data, const GError *why)
+{
+	struct engine *engine = data;
+	g_autoptr(GError) error = why ? g_error_copy(why) : NULL;
+
+	if (engine->served || (!error && serve(engine, &error)))
+		return;
+	engine_complain(engine->ops, error);
+	g_main_loop_quit(engine->loop);
+}
+
 static bool start(struct engine *engine, GError **error)
 {
 	if (!prepare_guest(engine, error) || !open_control(engine, error))
@@ -359,9 +400,12 @@ static bool start(struct engine *engine, GError **error)
 	service_manager_tell("READY=1"); /* before a program gives up what it takes to say so */
 	if (engine->ops->ready && !engine->ops->ready(engine->data, error))
 		return false;
-	if (has_owner(engine)) /* who is told what is known of the guest then */
-		control_server_add_client(engine->server, engine->config->client_fd, true);
-	return engine->config->paused || engine->guest->ops->start(engine->guest, error);
+	if (!engine->ops->look)
+		return serve(engine, error);
+	if (has_owner(engine))
+		engine->owner_source = g_unix_fd_add(engine->config->client_fd, G_IO_HUP, on_owner_gone, engine);
+	engine->ops->look(engine->data, on_looked, engine);
+	return true;
 }
 
 static void tear_down(struct engine *engine)
@@ -370,6 +414,7 @@ static void tear_down(struct engine *engine)
 	say_left_out(engine, message_rate_end(&engine->complaints));
 	unwatch_signals(engine);
 	g_clear_handle_id(&engine->linger_source, g_source_remove);
+	g_clear_handle_id(&engine->owner_source, g_source_remove);
 	if (engine->session && session_running(engine->session))
 		session_stop(engine->session, NULL);
 	if (engine->server)

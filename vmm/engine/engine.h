@@ -9,6 +9,9 @@
  * SIGTERM and SIGHUP stop the guest; the second one exits at once, with 128 and its number. Where the main thread waits
  * for one that does not come back, that happens three seconds later (lib/process/watchdog.h).
  *
+ * The look. What takes a while to learn of the guest is looked at while signals and other clients are served; the owner
+ * is served, and the guest started, when the look has ended. An owner that goes meanwhile ends the guest.
+ *
  * The end. An engine without an owner ends when its guest has. With an owner it first waits until the owner has read
  * what it wants, which then executes `quit` or disconnects; before the guest's end that stops the guest. In both cases
  * the engine then lingers while other clients hold the control role, wait for an answer or have not read all
@@ -37,6 +40,12 @@ struct engine_ops {
 	 * before it does; and for what is read of a guest with fewer rights.
 	 */
 	bool (*ready)(void *data, GError **error);
+	/*
+	 * Begins the look, after that, and returns. `looked` is called once when it has ended, on the main thread and
+	 * not before the return, unless the guest is released before; with an error, the engine ends. NULL: there is
+	 * none.
+	 */
+	void (*look)(void *data, void (*looked)(void *engine, const GError *why), void *engine);
 	/* The exit status after the guest's end; NULL: EXIT_SUCCESS. */
 	int (*status)(void *data);
 	/*

@@ -9,6 +9,7 @@
 
 #include "attach/kernel_find_priv.h"
 #include "attach/kernel_memory.h"
+#include "lib/profile/hash.h"
 
 #define HALF 63u /* the bit that addresses of the kernel have */
 #define PAGE_BYTES UINT64_C(4096)
@@ -104,15 +105,15 @@ static bool code_find(const struct hmp_registers *registers, GError **error)
 	return registers->vectors >> HALF || kernel_find_none("its vectors (VBAR_EL1) are not where Linux is", error);
 }
 
-bool kernel_arch_find(struct guest *guest, const struct hmp_registers *registers, struct kernel_found *found,
+bool kernel_arch_find(struct look *look, const struct hmp_registers *registers, struct kernel_found *found,
                       GError **error)
 {
 	struct page_walk walk;
 
 	if (!code_find(registers, error))
 		return false;
-	page_walk_init_regs(&walk, guest, &registers->regs);
-	found->image = kernel_memory_image(&walk, registers->vectors, "[guest memory]", &found->fd, error);
+	page_walk_init_regs(&walk, &look->guest, &registers->regs);
+	found->image = kernel_memory_image(look, &walk, registers->vectors, "[guest memory]", &found->fd, error);
 	return found->image && check(found->image, registers->vectors, error) &&
 	       (image_is_linux(found->image) || kernel_find_none("its memory has no Linux banner", error));
 }
@@ -139,6 +140,19 @@ bool kernel_arch_slide(struct guest *guest, const struct hmp_registers *register
 	else if (error && !*error)
 		kernel_find_none("the symbols of the image given lack vectors", error);
 	return done;
+}
+
+/* Which tables the kernel's half has, and what is at its vectors. */
+uint64_t kernel_arch_mark(struct guest *guest, const struct hmp_registers *registers)
+{
+	const struct guest_tables_arm64 *tables = &registers->regs.arm64.tables;
+	struct page_walk walk;
+	uint64_t word;
+
+	page_walk_init_regs(&walk, guest, &registers->regs);
+	if (!page_walk_read(&walk, (gva_t){registers->vectors}, &word, sizeof(word)))
+		word = 0;
+	return hash_mix(word ^ hash_mix(registers->vectors ^ hash_mix(tables->ttbr1 ^ hash_mix(tables->tcr))));
 }
 
 size_t kernel_arch_walks(struct guest *guest, const struct hmp_registers *registers, struct page_walk walks[2])

@@ -50,9 +50,18 @@ bool vcpu_arch_current(const struct kvm_machine_vcpu *vcpu)
 }
 
 /* Page tables are known as soon as a vCPU has left its processor for a moment. */
-size_t vcpu_arch_scan(struct qemu_guest *qemu G_GNUC_UNUSED, struct hmp_registers *registers G_GNUC_UNUSED)
+bool vcpu_arch_scans(const struct kvm_machine *machine G_GNUC_UNUSED, bool *five_levels)
 {
-	return 0;
+	*five_levels = false;
+	return false;
+}
+
+bool vcpu_arch_scan(struct kernel_scan *scan G_GNUC_UNUSED, struct look *look G_GNUC_UNUSED,
+                    struct guest_memory *memory G_GNUC_UNUSED, bool five_levels G_GNUC_UNUSED,
+                    struct hmp_registers *registers)
+{
+	*registers = (struct hmp_registers){.long_mode = false};
+	return false;
 }
 
 const struct counter_route *const vcpu_arch_routes[] = {&route_bpf, &route_perf, NULL};

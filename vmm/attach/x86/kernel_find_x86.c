@@ -4,6 +4,7 @@
 #include "attach/kernel_find_priv.h"
 #include "attach/kernel_memory.h"
 #include "guest/x86/page_tables_x86.h"
+#include "lib/profile/hash.h"
 #include "linux/task.h"
 
 #define EXTENT_MIN (UINT64_C(4) << 20) /* user tables map less of the kernel: its entry code */
@@ -22,6 +23,7 @@ struct gate {
 _Static_assert(sizeof(struct gate) == 16, "SDM Vol. 3A, figure 6-8");
 
 #define GATE_PRESENT 0x8000u
+#define LAST_ENTRIES UINT64_C(4080) /* where a table has its last two */
 
 static bool is_mapped(const struct page_walk *walk, uint64_t gva)
 {
@@ -117,14 +119,14 @@ static bool code_scan(struct guest *guest, const struct hmp_registers *registers
 /* ---- from memory ---- */
 
 /* `handler`: where gate 0 leads, which the kernel's own symbols must agree with; 0: not known. */
-static bool find_in_memory(const struct page_walk *walk, uint64_t code, uint64_t handler, struct kernel_found *found,
-                           GError **error)
+static bool find_in_memory(struct look *look, const struct page_walk *walk, uint64_t code, uint64_t handler,
+                           struct kernel_found *found, GError **error)
 {
 	uint64_t addresses[G_N_ELEMENTS(handler_names)];
 	bool agrees = handler == 0;
 	size_t n;
 
-	found->image = kernel_memory_image(walk, code, "[guest memory]", &found->fd, error);
+	found->image = kernel_memory_image(look, walk, code, "[guest memory]", &found->fd, error);
 	if (!found->image || !handlers_linked(found->image, addresses, &n, error))
 		return false;
 	for (size_t i = 0; i < n; i++)
@@ -138,16 +140,17 @@ static bool find_in_memory(const struct page_walk *walk, uint64_t code, uint64_t
 	return false;
 }
 
-bool kernel_arch_find(struct guest *guest, const struct hmp_registers *registers, struct kernel_found *found,
+bool kernel_arch_find(struct look *look, const struct hmp_registers *registers, struct kernel_found *found,
                       GError **error)
 {
 	struct page_walk walk;
 	uint64_t code;
 
-	if (handler_find(guest, registers, &walk, &code, error) && find_in_memory(&walk, code, code, found, error))
+	if (handler_find(&look->guest, registers, &walk, &code, error) &&
+	    find_in_memory(look, &walk, code, code, found, error))
 		return true;
 	kernel_found_clear(found);
-	return code_scan(guest, registers, &walk, &code) && find_in_memory(&walk, code, 0, found, NULL);
+	return code_scan(&look->guest, registers, &walk, &code) && find_in_memory(look, &walk, code, 0, found, NULL);
 }
 
 /* The kernel's half of an ELF file's address space begins with its image. */
@@ -182,6 +185,28 @@ bool kernel_arch_slide(struct guest *guest, const struct hmp_registers *register
 		return false;
 	g_clear_error(error);
 	return true;
+}
+
+/* Where the tables lead in the last 2 GiB, and gate 0 to a handler; not what the processor notes in the tables. */
+uint64_t kernel_arch_mark(struct guest *guest, const struct hmp_registers *registers)
+{
+	const uint64_t kept = ENTRY_PRESENT | ENTRY_PAGE_SIZE | ENTRY_ADDRESS;
+	const struct guest_regs *regs = &registers->regs;
+	uint64_t entries[2] = {0}, gate[2] = {0}, table = regs->cr3 & ENTRY_ADDRESS;
+	struct page_walk walk;
+
+	page_walk_init(&walk, guest, regs->cr3, regs->la57);
+	if (!page_walk_read(&walk, (gva_t){registers->vectors}, gate, sizeof(gate)))
+		gate[0] = gate[1] = 0;
+	uint64_t mark = hash_mix(registers->vectors ^ hash_mix(gate[0] ^ hash_mix(gate[1])));
+
+	for (unsigned level = regs->la57 ? 5 : 4; level >= 3; level--) {
+		if (!guest->ops->memory_read(guest, (gpa_t){table + LAST_ENTRIES}, entries, sizeof(entries)))
+			break;
+		table = entries[1] & ENTRY_ADDRESS;
+		mark = hash_mix(mark ^ (entries[1] & kept));
+	}
+	return hash_mix(mark ^ (entries[0] & kept));
 }
 
 bool kernel_arch_early(const struct hmp_registers *registers, GError **error)

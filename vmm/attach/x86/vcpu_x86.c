@@ -5,9 +5,6 @@
 #include "attach/vcpu_arch.h"
 #include "attach/vcpu_rings.h"
 
-/* Steps of a search: one in so many. */
-#define LAZY_TRIES 10u
-
 struct guest_tables vcpu_arch_tables(const struct kvm_view_vcpu *record)
 {
 	return (struct guest_tables){.cr3 = record->tables[0], .la57 = record->flags & KVM_VIEW_FIVE_LEVELS};
@@ -39,23 +36,23 @@ bool vcpu_arch_current(const struct kvm_machine_vcpu *vcpu)
 	return vcpu->tables_current;
 }
 
-size_t vcpu_arch_scan(struct qemu_guest *qemu, struct hmp_registers *registers)
+bool vcpu_arch_scans(const struct kvm_machine *machine, bool *five_levels)
 {
-	const struct kvm_machine *machine = &qemu->machine;
-	bool la57 = false;
-
+	*five_levels = false;
 	for (unsigned i = 0; i < machine->n_vcpus; i++) {
 		if (machine->vcpus[i].tables_current)
-			return 0;
-		la57 |= machine->vcpus[i].tables.la57;
+			return false;
+		*five_levels |= machine->vcpus[i].tables.la57;
 	}
-	if (!qemu->view || qemu->kernel_tries % LAZY_TRIES != 0)
-		return 0;
-	uint64_t top = kernel_scan(&qemu->guest, guest_memory_next, qemu->memory, la57);
+	return true;
+}
 
-	qemu->scanned = top != 0;
-	qemu->scanned_regs = (struct guest_regs){.cr3 = top, .la57 = la57};
-	*registers = (struct hmp_registers){.regs = qemu->scanned_regs, .long_mode = true};
+bool vcpu_arch_scan(struct kernel_scan *scan, struct look *look, struct guest_memory *memory, bool five_levels,
+                    struct hmp_registers *registers)
+{
+	const uint64_t top = kernel_scan(scan, look, guest_memory_next, memory, five_levels);
+
+	*registers = (struct hmp_registers){.regs = {.cr3 = top, .la57 = five_levels}, .long_mode = top != 0};
 	return top != 0;
 }
 

@@ -9,12 +9,9 @@
 #define LEVEL_BITS 9u
 
 /* SDM Vol. 3A, tables 4-14 to 4-20. */
-#define ENTRY_PRESENT (UINT64_C(1) << 0)
 #define ENTRY_WRITABLE (UINT64_C(1) << 1)
 #define ENTRY_USER (UINT64_C(1) << 2)
 #define ENTRY_NO_EXECUTE (UINT64_C(1) << 63)
-#define ENTRY_PAGE_SIZE (UINT64_C(1) << 7)
-#define ENTRY_ADDRESS_MASK UINT64_C(0x000ffffffffff000)
 
 /* All bits from the topmost translated one up are equal (SDM Vol. 1, 3.3.7.1). */
 static bool is_canonical(uint64_t gva, unsigned levels)
@@ -29,7 +26,7 @@ static bool is_canonical(uint64_t gva, unsigned levels)
 static bool walk_tables(const struct page_walk *walk, uint64_t gva_page, struct page_leaf *leaf)
 {
 	unsigned levels = walk->tables.la57 ? 5 : 4;
-	uint64_t table = walk->tables.cr3 & ENTRY_ADDRESS_MASK;
+	uint64_t table = walk->tables.cr3 & ENTRY_ADDRESS;
 
 	leaf->writable = leaf->executable = leaf->user = true;
 	for (unsigned level = levels; level > 0; level--) {
@@ -49,12 +46,12 @@ static bool walk_tables(const struct page_walk *walk, uint64_t gva_page, struct 
 			uint64_t offset_mask = (UINT64_C(1) << shift) - 1;
 
 			leaf->page = (struct gva_range){gva_page & ~offset_mask, offset_mask + 1};
-			leaf->gpa = entry & ENTRY_ADDRESS_MASK & ~offset_mask;
+			leaf->gpa = entry & ENTRY_ADDRESS & ~offset_mask;
 			leaf->entry_at = at;
 			leaf->entry = entry;
 			return true;
 		}
-		table = entry & ENTRY_ADDRESS_MASK;
+		table = entry & ENTRY_ADDRESS;
 	}
 	return false;
 }

@@ -24,9 +24,11 @@ G_DEFINE_QUARK(vprof_parser_error, parser_error)
 /* One question at a time holds the lock. */
 static struct {
 	GMutex lock;
-	int socket;   /* [lock] -1: there is none (yet) */
-	pid_t pid;    /* [lock] while there is a socket */
-	GError *lost; /* [lock] why there is none and will be none: it could not be started, or gave no answer */
+	int socket;      /* [lock, and end_lock to change it] -1: there is none (yet) */
+	pid_t pid;       /* [lock] while there is a socket */
+	GError *lost;    /* [lock] why there is none and will be none: it could not be started, or gave no answer */
+	GMutex end_lock; /* after `lock`: nobody closes the socket meanwhile */
+	bool abandoned;  /* [end_lock] */
 } parser = {.socket = -1};
 
 static bool unavailable(GError **error, const char *what, int reason)
@@ -64,6 +66,26 @@ static int spawn(const char *path, int theirs, pid_t *pid)
 	return failed;
 }
 
+static void socket_set(int socket)
+{
+	g_mutex_lock(&parser.end_lock);
+	if (parser.socket >= 0)
+		close(parser.socket);
+	parser.socket = socket;
+	if (parser.abandoned && socket >= 0)
+		shutdown(socket, SHUT_RDWR);
+	g_mutex_unlock(&parser.end_lock);
+}
+
+void parser_abandon(void)
+{
+	g_mutex_lock(&parser.end_lock);
+	parser.abandoned = true;
+	if (parser.socket >= 0)
+		shutdown(parser.socket, SHUT_RDWR);
+	g_mutex_unlock(&parser.end_lock);
+}
+
 static bool begin_locked(GError **error)
 {
 	int ends[2];
@@ -83,7 +105,7 @@ static bool begin_locked(GError **error)
 		close(ends[0]);
 		return unavailable(error, "cannot start", failed);
 	}
-	parser.socket = ends[0];
+	socket_set(ends[0]);
 	return true;
 }
 
@@ -115,8 +137,7 @@ void parser_stop(void)
 	if (parser.socket < 0)
 		return;
 	shutdown(parser.socket, SHUT_RDWR); /* it waits for the next question */
-	close(parser.socket);
-	parser.socket = -1;
+	socket_set(-1);
 	while (waitpid(parser.pid, NULL, 0) < 0 && errno == EINTR)
 		;
 }
@@ -264,8 +285,7 @@ static bool ask_locked(const struct vprof_parse_request *request, int input, int
 		return end_check(&reply, answer, error);
 	int reason = errno;
 	/* What comes later would be the answer to another question. */
-	close(parser.socket);
-	parser.socket = -1;
+	socket_set(-1);
 	unavailable(&parser.lost, "there is no answer from", reason);
 	return lost_tell(error);
 }

@@ -31,6 +31,12 @@ bool parser_start(GError **error);
 void parser_stop(void);
 
 /*
+ * Ends the question that another thread waits for, and all later ones, with PARSER_ERROR_UNAVAILABLE: at the end of the
+ * program.
+ */
+void parser_abandon(void);
+
+/*
  * Asks about the sealed memfd `input`, which stays the caller's. `request` needs no protocol number. Returns a sealed
  * memfd, which the caller closes, or -1 with the reason as a clause without a subject: "ended by signal 11 ...".
  */

@@ -18,13 +18,13 @@ static struct {
 	timer_t timer;
 	const char *message;
 	size_t message_bytes;
-	volatile sig_atomic_t ticks, status, held;
+	volatile sig_atomic_t ticks, status;
 } watchdog;
 
 static void on_tick(int signal)
 {
 	(void)signal;
-	if (watchdog.held || ++watchdog.ticks <= TICKS)
+	if (++watchdog.ticks <= TICKS)
 		return;
 	ssize_t written = write(STDERR_FILENO, watchdog.message, watchdog.message_bytes);
 	(void)written; /* whether or not stderr has a reader */
@@ -57,19 +57,7 @@ void watchdog_limit(guint64 ms, int status)
 {
 	watchdog.status = status;
 	watchdog.ticks = 0;
-	watchdog.held = false;
 	timer_set(MAX(ms, 1), TICK_MS);
-}
-
-void watchdog_hold(void)
-{
-	watchdog.held = true;
-}
-
-void watchdog_release(void)
-{
-	watchdog.ticks = 0;
-	watchdog.held = false;
 }
 
 void watchdog_over(void)

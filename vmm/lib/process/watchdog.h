@@ -21,11 +21,4 @@ void watchdog_start(const char *message);
 void watchdog_limit(guint64 ms, int status);
 void watchdog_over(void);
 
-/*
- * Around work of the main thread that ends by itself, but may take longer than the time of grace: a limit that passes
- * meanwhile counts from the end of the work. One that is set meanwhile, as by a signal, ends the hold.
- */
-void watchdog_hold(void);
-void watchdog_release(void);
-
 #endif
