@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Maps five pages of digits, as kallsyms has them, over and over into the 256 MiB where Linux is, and moves its handler
+ * Maps five pages of digits, as kallsyms has them, over and over into 64 MiB where Linux is, and moves its handler
  * all the time, so that there is always something new to search.
  */
 #include "guests/high_half.h"
 
 #define KERNEL 0xffffffff80000000ul
-#define TABLES 128u
+#define TABLES 32u
 #define PAGES 5u /* a multiple of the 20 bytes of ten digits */
 #define MAPPED_BYTES (TABLES * ENTRIES * PAGE_BYTES)
 
