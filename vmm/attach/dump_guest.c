@@ -6,6 +6,7 @@
 
 #include "attach/core_file.h"
 #include "attach/kernel_search.h"
+#include "linux/kernel.h"
 
 struct dump_guest {
 	struct guest guest; /* first */
@@ -111,6 +112,7 @@ static void kernel_take(struct dump_guest *dump, struct kernel_search_result *re
 	}
 	dump->kernel = result->found;
 	result->found = (struct kernel_found){0};
+	guest->kernel_layout = g_steal_pointer(&result->layout);
 	guest->kernel_image = dump->kernel.image;
 	guest->kernel_fd = dump->kernel.fd;
 	guest->build_id = image_build_id_text(dump->kernel.image);
@@ -161,6 +163,7 @@ void dump_guest_begin(struct guest *guest, void (*looked)(void *data, const GErr
 		.n = dump->core->n_vcpus,
 		.kernel_path = dump->kernel_path,
 		.kernel_file = dump->kernel_file,
+		.layout = true,
 	};
 
 	dump->looked = looked;
@@ -183,6 +186,7 @@ void dump_guest_free(struct guest *guest)
 	dump_guest_end(guest);
 	kernel_search_free(dump->search);
 	kernel_found_clear(&dump->kernel);
+	kernel_layout_free(guest->kernel_layout);
 	core_file_free(dump->core);
 	if (dump->kernel_file >= 0)
 		close(dump->kernel_file);

@@ -6,6 +6,7 @@
 #include "attach/vcpu_arch.h"
 #include "lib/parser/parser.h"
 #include "lib/record/clock.h"
+#include "linux/kernel.h"
 
 struct hand_over {
 	GSource source; /* first */
@@ -92,6 +93,8 @@ void kernel_search_run(struct kernel_search *search)
 	if (search->config.memory)
 		scan_tables(search);
 	find_by_any(search);
+	if (search->result.found.image && search->config.layout && !look_cancelled(&search->look))
+		search->result.layout = kernel_layout_load(search->result.found.image);
 	search->result.took_us = (int64_t)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns) / 1000;
 }
 
@@ -149,6 +152,7 @@ void kernel_search_free(struct kernel_search *search)
 		g_source_unref(search->source);
 	}
 	kernel_found_clear(&search->result.found);
+	kernel_layout_free(search->result.layout);
 	g_clear_error(&search->result.why);
 	g_free(search);
 }

@@ -11,6 +11,7 @@
 #include "attach/vcpu_arch.h"
 #include "attach/vcpu_calls.h"
 #include "lib/process/kvm_process.h"
+#include "linux/kernel.h"
 
 static struct qemu_guest *qemu_of(struct guest *guest)
 {
@@ -408,6 +409,7 @@ void qemu_guest_free(struct qemu_guest *qemu)
 	guest_memory_free(qemu->memory);
 	kvm_view_close(qemu->view);
 	kernel_found_clear(&qemu->kernel);
+	kernel_layout_free(qemu->guest.kernel_layout);
 	g_free(qemu->view_why);
 	g_free(qemu->monitor_why);
 	g_free(qemu->memory_why);

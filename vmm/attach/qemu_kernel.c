@@ -8,11 +8,13 @@
 #include "attach/vcpu_arch.h"
 #include "linux/kernel.h"
 
-static void kernel_set(struct qemu_guest *qemu, struct kernel_found *found)
+static void kernel_set(struct qemu_guest *qemu, struct kernel_found *found, struct kernel_layout *layout)
 {
 	struct guest *guest = &qemu->guest;
 
 	kernel_found_clear(&qemu->kernel);
+	kernel_layout_free(guest->kernel_layout);
+	guest->kernel_layout = layout;
 	qemu->kernel = *found;
 	guest->kernel_image = found->image;
 	guest->kernel_fd = found->fd;
@@ -38,7 +40,8 @@ void qemu_kernel_used(struct guest *guest, enum guest_kernel_use use)
 /* ---- a search ---- */
 
 /* One by these registers, of any vCPU. */
-static struct kernel_search *search_new(struct qemu_guest *qemu, const struct hmp_registers *registers, size_t n)
+static struct kernel_search *search_new(struct qemu_guest *qemu, const struct hmp_registers *registers, size_t n,
+                                        bool layout)
 {
 	struct kernel_search_config config = {
 		.guest = &qemu->guest,
@@ -46,6 +49,7 @@ static struct kernel_search *search_new(struct qemu_guest *qemu, const struct hm
 		.n = n,
 		.kernel_path = qemu->kernel_path,
 		.kernel_file = qemu->kernel_file,
+		.layout = layout,
 		.scan = qemu->kernel_scan,
 	};
 
@@ -73,7 +77,8 @@ static void say_given_up(struct qemu_guest *qemu, const struct kernel_search_res
 }
 
 /* What it has found; false, and what the next one is to know, when that is nothing. */
-static bool search_take(struct qemu_guest *qemu, struct kernel_search *search, struct kernel_found *found)
+static bool search_take(struct qemu_guest *qemu, struct kernel_search *search, struct kernel_found *found,
+                        struct kernel_layout **layout)
 {
 	struct kernel_search_result *result = kernel_search_result(search);
 
@@ -83,6 +88,7 @@ static bool search_take(struct qemu_guest *qemu, struct kernel_search *search, s
 	qemu->kernel_early = g_error_matches(result->why, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_EARLY);
 	*found = result->found;
 	result->found = (struct kernel_found){0};
+	*layout = g_steal_pointer(&result->layout);
 	if (found->image) {
 		qemu->kernel_pace = (struct look_pace){0};
 		qemu->kernel_given_up = false;
@@ -101,7 +107,7 @@ static bool search_take(struct qemu_guest *qemu, struct kernel_search *search, s
 /* ---- the first one ---- */
 
 /* NULL: none can be made, as kernel_why says. */
-static struct kernel_search *first_new(struct qemu_guest *qemu)
+static struct kernel_search *first_new(struct qemu_guest *qemu, bool layout)
 {
 	struct hmp_registers registers[GUEST_VCPUS_MAX];
 	g_autoptr(GError) why = NULL;
@@ -117,15 +123,16 @@ static struct kernel_search *first_new(struct qemu_guest *qemu)
 	qemu->kernel_sought = qemu->memory != NULL;
 	if (why)
 		qemu->guest.kernel_why = g_strdup(why->message);
-	return qemu->guest.kernel_why ? NULL : search_new(qemu, registers, n);
+	return qemu->guest.kernel_why ? NULL : search_new(qemu, registers, n, layout);
 }
 
 static void first_take(struct qemu_guest *qemu, struct kernel_search *search)
 {
+	struct kernel_layout *layout;
 	struct kernel_found found;
 
-	if (search_take(qemu, search, &found)) {
-		kernel_set(qemu, &found);
+	if (search_take(qemu, search, &found, &layout)) {
+		kernel_set(qemu, &found, layout);
 		qemu->kernel_sought = false;
 	}
 	kernel_search_free(search);
@@ -133,7 +140,7 @@ static void first_take(struct qemu_guest *qemu, struct kernel_search *search)
 
 void qemu_kernel_look(struct qemu_guest *qemu)
 {
-	struct kernel_search *search = first_new(qemu);
+	struct kernel_search *search = first_new(qemu, false);
 
 	if (!search)
 		return;
@@ -164,7 +171,7 @@ void qemu_kernel_begin(struct qemu_guest *qemu, void (*looked)(void *data), void
 {
 	qemu->looked = looked;
 	qemu->looked_data = data;
-	qemu->kernel_search = first_new(qemu);
+	qemu->kernel_search = first_new(qemu, true);
 	if (qemu->kernel_search)
 		kernel_search_begin(qemu->kernel_search, on_first, qemu);
 	else
@@ -265,12 +272,12 @@ static bool same_kernel(const struct kernel_found *one, const struct kernel_foun
 	return one->image && kernel_address(one->image) == kernel_address(other->image) && g_strcmp0(id, other_id) == 0;
 }
 
-static void kernel_exchange(struct qemu_guest *qemu, struct kernel_found *found)
+static void kernel_exchange(struct qemu_guest *qemu, struct kernel_found *found, struct kernel_layout *layout)
 {
 	struct guest *guest = &qemu->guest;
 
 	guest->on_changing(guest, guest->listener_data);
-	kernel_set(qemu, found);
+	kernel_set(qemu, found, layout);
 	g_clear_pointer(&guest->kernel_why, g_free);
 	guest->on_changed(guest, true, guest->listener_data);
 }
@@ -279,18 +286,21 @@ static void on_found(void *data)
 {
 	struct qemu_guest *qemu = data;
 	struct kernel_search *search = g_steal_pointer(&qemu->kernel_search);
+	struct kernel_layout *layout;
 	struct kernel_found found;
-	const bool done = search_take(qemu, search, &found);
+	const bool done = search_take(qemu, search, &found, &layout);
 
 	kernel_search_free(search);
 	if (!done)
 		return;
 	qemu->kernel_sought = qemu->kernel_again; /* what was found may be what was there before */
 	qemu->kernel_again = false;
-	if (qemu->guest.state == GUEST_ENDED || same_kernel(&qemu->kernel, &found))
-		kernel_found_clear(&found);
-	else
-		kernel_exchange(qemu, &found);
+	if (qemu->guest.state != GUEST_ENDED && !same_kernel(&qemu->kernel, &found)) {
+		kernel_exchange(qemu, &found, layout);
+		return;
+	}
+	kernel_found_clear(&found);
+	kernel_layout_free(layout);
 }
 
 void qemu_kernel_seek(struct qemu_guest *qemu)
@@ -325,6 +335,6 @@ void qemu_kernel_follow(struct qemu_guest *qemu)
 		return;
 	if (qemu_guest_monitor(qemu)) /* the old map stays if there is no new one */
 		guest_memory_map(qemu->memory, qemu->monitor, NULL);
-	qemu->kernel_search = search_new(qemu, registers, n);
+	qemu->kernel_search = search_new(qemu, registers, n, true);
 	kernel_search_begin(qemu->kernel_search, on_found, qemu);
 }

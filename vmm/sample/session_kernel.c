@@ -121,7 +121,9 @@ static bool wants_layout(const struct session_kernel *kernel, const struct sessi
 /* Finds out once where the kernel has its tasks. A guest without them is profiled all the same. */
 static void layout_prepare(struct session_kernel *kernel, const struct image *image, const GError *failure)
 {
-	if (image)
+	if (kernel->guest->kernel_layout)
+		kernel->layout = g_steal_pointer(&kernel->guest->kernel_layout);
+	else if (image)
 		kernel->layout = kernel_layout_load(image);
 	else
 		kernel->layout =
