@@ -49,7 +49,7 @@ class ProbesTest(harness.ProgramTest):
         harness.need_kvm()
 
     def demo(self, vcpus):
-        engine = ProbedGuest(self, harness.BIN / "demo-guest.elf", "--vcpus", vcpus, "--append", "seconds=20")
+        engine = ProbedGuest(self, harness.BIN / "demo-guest.elf", "--vcpus", vcpus, "--append", "seconds=120")
         engine.execute("guest-start")
         return engine
 
