@@ -174,23 +174,31 @@ void trace_filter_clear(struct trace_filter *filter)
 
 /* ---- as a script has it ---- */
 
-char *trace_field_expression(const struct trace_probe *probe, const char *field)
+struct script_node *trace_field_node(const struct trace_probe *probe, const char *field)
 {
-	static const char *const common[][2] = {
-		{"time", "nsecs"}, {"vcpu", "cpu"},          {"pid", "(uint32)pid"}, {"tid", "(uint32)tid"},
-		{"ip", "func"},    {"func", "(uint64)func"}, {"comm", "comm"},
+	static const struct {
+		const char *field, *name;
+		int64_t bits; /* of a cast; 0: none */
+	} common[] = {
+		{"time", "nsecs", 0}, {"vcpu", "cpu", 0},   {"pid", "pid", 32},  {"tid", "tid", 32},
+		{"ip", "func", 0},    {"func", "func", 64}, {"comm", "comm", 0},
 	};
 
-	for (size_t i = 0; i < G_N_ELEMENTS(common); i++)
-		if (strcmp(common[i][0], field) == 0)
-			return g_strdup(common[i][1]);
+	for (size_t i = 0; i < G_N_ELEMENTS(common); i++) {
+		if (strcmp(common[i].field, field) != 0)
+			continue;
+		struct script_node *name = script_node_text(NODE_NAME, common[i].name);
+
+		return common[i].bits != 0 ? script_node_cast(common[i].bits, name) : name;
+	}
 	if (!trace_probe_has(probe, field))
 		return NULL;
-	const bool in_str = trace_field_is_text(field);
-	const char *path = in_str ? strchr(field, '(') + 1 : field;
-	const bool is_whole = path[0] == '(' || g_str_has_prefix(path, "curtask");
+	if (!trace_field_is_text(field))
+		return script_node_text(NODE_PATH, field);
+	const char *path = strchr(field, '(') + 1;
+	g_autofree char *inner = g_strndup(path, strlen(path) - 1);
 
-	return g_strconcat(in_str ? "str(" : "", is_whole ? "" : "args.", path, NULL);
+	return script_node_list(NODE_CALL, "str", script_node_text(NODE_PATH, inner));
 }
 
 /* The operator as C has it. */
@@ -202,11 +210,13 @@ static const char *sign_of(const struct trace_filter *filter)
 	return NULL;
 }
 
-static char *number_condition(const struct trace_filter *filter, const char *expression, uint64_t number)
+static struct script_node *number_condition(const struct trace_filter *filter, struct script_node *value,
+                                            uint64_t number)
 {
-	const char *type = filter->is_signed ? "int64" : "uint64";
+	const int64_t bits = filter->is_signed ? -64 : 64;
 
-	return g_strdup_printf("(%s)%s %s (%s)%" PRIu64, type, expression, sign_of(filter), type, number);
+	return script_node_pair(NODE_BINARY, sign_of(filter), script_node_cast(bits, value),
+	                        script_node_cast(bits, script_node_number((int64_t)number)));
 }
 
 /* Whether only some names of tasks are as in memory: others are said by this side. */
@@ -215,22 +225,32 @@ static bool is_said(const char *comm)
 	return strcmp(comm, "-") == 0 || strcmp(comm, "?") == 0 || g_str_has_prefix(comm, "swapper");
 }
 
-/* A whole text, or how it begins; NULL: any other pattern. */
-static char *text_condition(const struct trace_filter *filter, const char *expression)
+/* Whether it is for a whole text, or for how one begins, as it is in memory; *plain: the characters of that. */
+static bool is_in_memory(const struct trace_filter *filter, size_t *plain)
 {
-	const size_t plain = strcspn(filter->value, "*?[\\\""), length = strlen(filter->value);
-	const bool is_prefix = plain > 0 && strcmp(filter->value + plain, "*") == 0;
+	const size_t length = strlen(filter->value);
 
-	if ((plain < length && !is_prefix) || length >= VPROF_PROGRAM_TEXT_BYTES ||
-	    (strcmp(filter->field, "comm") == 0 && is_said(filter->value)))
-		return NULL;
+	*plain = strcspn(filter->value, "*?[\\\"");
+	if ((*plain < length && (*plain == 0 || strcmp(filter->value + *plain, "*") != 0)) ||
+	    length >= VPROF_PROGRAM_TEXT_BYTES || (strcmp(filter->field, "comm") == 0 && is_said(filter->value)))
+		return false;
 	for (size_t i = 0; i < length; i++)
 		if (!g_ascii_isprint(filter->value[i]))
-			return NULL;
-	if (!is_prefix)
-		return g_strdup_printf("%s %s \"%s\"", expression, sign_of(filter), filter->value);
-	return g_strdup_printf("strncmp(%s, \"%.*s\", %zu) %s 0", expression, (int)plain, filter->value, plain,
-	                       sign_of(filter));
+			return false;
+	return true;
+}
+
+static struct script_node *text_condition(const struct trace_filter *filter, struct script_node *value, size_t plain)
+{
+	g_autofree char *begin = g_strndup(filter->value, plain);
+	struct script_node *text = script_node_text(NODE_STRING, begin);
+
+	if (filter->value[plain] == '\0')
+		return script_node_pair(NODE_BINARY, sign_of(filter), value, text);
+	script_node_append(value, text);
+	script_node_append(value, script_node_number((int64_t)plain));
+	return script_node_pair(NODE_BINARY, sign_of(filter), script_node_list(NODE_CALL, "strncmp", value),
+	                        script_node_number(0));
 }
 
 /* False: it is no name. */
@@ -256,32 +276,47 @@ static bool has_text(const struct trace_probe *probe, const char *field)
 
 bool trace_filter_is_of_names(const struct trace_filter *filter, const struct trace_probe *probe)
 {
-	g_autofree char *condition = trace_filter_condition(filter, probe);
+	struct script_node *condition = trace_filter_condition(filter, probe);
 
+	script_node_free(condition);
 	return !condition;
 }
 
-char *trace_filter_condition(const struct trace_filter *filter, const struct trace_probe *probe)
+/* Of a field that the probe has; NULL: it is about names. */
+static struct script_node *value_condition(const struct trace_filter *filter, const struct trace_probe *probe)
 {
-	g_autofree char *expression = trace_field_expression(probe, filter->field), *condition = NULL;
-	uint64_t number;
+	uint64_t number = filter->number;
+	size_t plain;
+
+	if (has_text(probe, filter->field)) {
+		if (filter->is_number)
+			return script_node_number(0);
+		return is_in_memory(filter, &plain)
+		               ? text_condition(filter, trace_field_node(probe, filter->field), plain)
+		               : NULL;
+	}
+	return filter->is_number || number_of_name(filter, probe, &number)
+	               ? number_condition(filter, trace_field_node(probe, filter->field), number)
+	               : NULL;
+}
+
+struct script_node *trace_filter_condition(const struct trace_filter *filter, const struct trace_probe *probe)
+{
+	const bool is_own = trace_probe_has(probe, filter->field);
+	struct script_node *condition;
 
 	if (strcmp(filter->field, "probe") == 0)
-		return g_strdup(trace_filter_matches(filter, probe->name) ? "1" : "0");
+		return script_node_number(trace_filter_matches(filter, probe->name));
 	if (strcmp(filter->field, "func") == 0 || trace_field_is_stack(filter->field))
 		return NULL;
-	if (!expression)
-		return g_strdup("0");
-	if (filter->is_number && has_text(probe, filter->field))
-		return g_strdup("0");
-	if (filter->is_number)
-		condition = number_condition(filter, expression, filter->number);
-	else if (has_text(probe, filter->field))
-		condition = text_condition(filter, expression);
-	else if (number_of_name(filter, probe, &number))
-		condition = number_condition(filter, expression, number);
-	return condition && trace_probe_has(probe, filter->field) ? g_strconcat(condition, " && faults == 0", NULL)
-	                                                          : g_steal_pointer(&condition);
+	if (!is_own && !trace_field_is_common(filter->field))
+		return script_node_number(0);
+	condition = value_condition(filter, probe);
+	return condition && is_own
+	               ? script_node_pair(NODE_BINARY, "&&", condition,
+	                                  script_node_pair(NODE_BINARY, "==", script_node_text(NODE_NAME, "faults"),
+	                                                   script_node_number(0)))
+	               : condition;
 }
 
 bool trace_filter_matches(const struct trace_filter *filter, const char *text)

@@ -3,6 +3,7 @@
 #ifndef VPROF_CLI_TRACE_TRACE_FILTER_H
 #define VPROF_CLI_TRACE_TRACE_FILTER_H
 
+#include "lib/script/script_tree.h"
 #include "trace/trace_event.h"
 
 #define TRACE_ERROR trace_error_quark()
@@ -20,13 +21,13 @@ struct trace_filter {
 bool trace_filter_parse(const char *text, struct trace_filter *filter, GError **error);
 void trace_filter_clear(struct trace_filter *filter);
 
-/* How a script has a field that is no call chain and not the probe's name; NULL: the probe has no such field. */
-char *trace_field_expression(const struct trace_probe *probe, const char *field);
+/* A field as a script has it, that is no call chain and not the probe's name; NULL: the probe has no such field. */
+struct script_node *trace_field_node(const struct trace_probe *probe, const char *field);
 /*
- * What has to be true of a hit of that probe, as a script says it: new string. NULL: it is about names, or by a
- * pattern, which only trace_filter_matches can tell. An event without the field does not match.
+ * What has to be true of a hit of that probe, as a script says it. NULL: it is about names, or by a pattern, which only
+ * trace_filter_matches can tell. An event without the field does not match.
  */
-char *trace_filter_condition(const struct trace_filter *filter, const struct trace_probe *probe);
+struct script_node *trace_filter_condition(const struct trace_filter *filter, const struct trace_probe *probe);
 bool trace_filter_is_of_names(const struct trace_filter *filter, const struct trace_probe *probe);
 /* Of such a filter: whether the field's text matches; NULL does not. */
 bool trace_filter_matches(const struct trace_filter *filter, const char *text);

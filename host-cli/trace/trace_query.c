@@ -4,6 +4,7 @@
 #include <string.h>
 #include <vprof/probe.h>
 
+#include "lib/script/script_tree.h"
 #include "trace/trace_aggregate.h"
 #include "trace/trace_filter.h"
 #include "trace/trace_script.h"
@@ -286,90 +287,109 @@ static bool fill_residual(struct trace_query *query)
 /* ---- the script ---- */
 
 /* "$v2" is the value of the third field, and "$k2" whether it is known. */
-static guint number_of(const struct trace_query *query, const char *field)
+static struct script_node *variable(const struct trace_query *query, char letter, const char *field)
 {
 	guint at = 0;
 
 	g_ptr_array_find_with_equal_func(query->fields, field, g_str_equal, &at);
-	return at;
+	g_autofree char *name = g_strdup_printf("$%c%u", letter, at);
+	return script_node_text(NODE_VARIABLE, name);
 }
 
-static void write_value(const struct trace_query *query, const struct column *column, const struct trace_probe *probe,
-                        GString *text)
+static struct script_node *name_of(const char *name)
 {
-	g_autofree char *expression = trace_field_expression(probe, column->field);
-	const bool is_number = column->kind == COLUMN_NUMBER;
-	const guint n = number_of(query, column->field);
-
-	if (!is_number && column->kind != COLUMN_TEXT)
-		return;
-	if (expression && is_number != !is_text(query->source, column->field))
-		g_clear_pointer(&expression, g_free);
-	g_string_append_printf(text, " $f = faults; $v%u = %s%s; $k%u = %s;", n, is_number ? "(uint64)" : "",
-	                       expression  ? expression
-	                       : is_number ? "0"
-	                                   : "\"\"",
-	                       n, expression ? "faults == $f" : "0");
+	return script_node_text(NODE_NAME, name);
 }
 
-static void write_values(const struct trace_query *query, const struct trace_probe *probe, GString *text)
+static struct script_node *set(struct script_node *target, struct script_node *value)
+{
+	return script_node_pair(NODE_ASSIGN, "=", target, value);
+}
+
+static struct script_node *add_value(const struct trace_query *query, const struct column *column,
+                                     const struct trace_probe *probe, struct script_node *list)
+{
+	const bool is_number = column->kind == COLUMN_NUMBER;
+	const bool is_known = is_number == !is_text(query->source, column->field);
+	struct script_node *before = script_node_text(NODE_VARIABLE, "$f"), *known = script_node_number(0),
+			   *value = is_known ? trace_field_node(probe, column->field) : NULL;
+
+	if (value) {
+		script_node_free(known);
+		known = script_node_pair(NODE_BINARY, "==", name_of("faults"), script_node_text(NODE_VARIABLE, "$f"));
+	} else {
+		value = is_number ? script_node_number(0) : script_node_text(NODE_STRING, "");
+	}
+	list = script_node_append(list, set(before, name_of("faults")));
+	list = script_node_append(
+		list, set(variable(query, 'v', column->field), is_number ? script_node_cast(64, value) : value));
+	return script_node_append(list, set(variable(query, 'k', column->field), known));
+}
+
+static bool has_variable(const struct column *column)
+{
+	return column->kind == COLUMN_NUMBER || column->kind == COLUMN_TEXT;
+}
+
+/* Each field's once, for all tables. */
+static struct script_node *add_values(const struct trace_query *query, const struct trace_probe *probe,
+                                      struct script_node *list)
 {
 	g_autoptr(GPtrArray) written = g_ptr_array_new();
 
 	for (guint i = 0; i < query->tables->len; i++) {
 		const struct table *table = g_ptr_array_index(query->tables, i);
 
-		for (guint j = 0; j <= table->columns->len; j++) {
+		for (guint j = 0; j < table->columns->len + table->is_hist; j++) {
 			const struct column *column = j < table->columns->len
 			                                      ? &g_array_index(table->columns, struct column, j)
 			                                      : &table->counted;
 
-			if ((j == table->columns->len && !table->is_hist) ||
+			if (!has_variable(column) ||
 			    g_ptr_array_find_with_equal_func(written, column->field, g_str_equal, NULL))
 				continue;
 			g_ptr_array_add(written, (gpointer)column->field);
-			write_value(query, column, probe, text);
+			list = add_value(query, column, probe, list);
 		}
 	}
+	return list;
 }
 
-/* The number of the probe with a bit for each column that is known, and the columns. */
-static void write_key(const struct trace_query *query, const struct table *table, GString *text)
+/* The number of the probe with a bit for each column that is known, and the columns. NULL: no key. */
+static struct script_node *key_of(const struct trace_query *query, const struct table *table)
 {
-	if (table->columns->len == 0)
-		return;
-	g_string_append(text, "[(uint64)probe");
+	struct script_node *known = script_node_cast(64, name_of("probe")), *columns = NULL;
+
 	for (guint i = 0; i < table->columns->len; i++) {
 		const struct column *column = &g_array_index(table->columns, struct column, i);
 
-		if (column->kind == COLUMN_NUMBER || column->kind == COLUMN_TEXT)
-			g_string_append_printf(text, " + ($k%u << %u)", number_of(query, column->field), KNOWN_BIT + i);
-	}
-	for (guint i = 0; i < table->columns->len; i++) {
-		const struct column *column = &g_array_index(table->columns, struct column, i);
-
-		if (column->kind == COLUMN_NUMBER || column->kind == COLUMN_TEXT)
-			g_string_append_printf(text, ", $v%u", number_of(query, column->field));
+		if (has_variable(column)) {
+			known = script_node_pair(NODE_BINARY, "+", known,
+			                         script_node_pair(NODE_BINARY, "<<",
+			                                          variable(query, 'k', column->field),
+			                                          script_node_number(KNOWN_BIT + i)));
+			columns = script_node_append(columns, variable(query, 'v', column->field));
+		}
 		if (column->kind == COLUMN_USER || column->kind == COLUMN_STACK)
-			g_string_append(text, ", ustack");
+			columns = script_node_append(columns, name_of("ustack"));
 		if (column->kind == COLUMN_KERNEL || column->kind == COLUMN_STACK)
-			g_string_append(text, ", kstack");
+			columns = script_node_append(columns, name_of("kstack"));
 	}
-	g_string_append_c(text, ']');
+	known->next = columns;
+	if (table->columns->len > 0)
+		return known;
+	script_node_free(known);
+	return NULL;
 }
 
-static void write_table(const struct trace_query *query, const struct table *table, GString *text)
+static struct script_node *count_of(const struct trace_query *query, const struct table *table)
 {
-	const guint counted = table->is_hist ? number_of(query, table->title) : 0;
+	struct script_node *map = script_node_list(NODE_MAP, table->name, key_of(query, table));
 
-	if (table->is_hist)
-		g_string_append_printf(text, " if ($k%u) {", counted);
-	g_string_append_printf(text, " %s", table->name);
-	write_key(query, table, text);
-	if (table->is_hist)
-		g_string_append_printf(text, " = hist($v%u); }", counted);
-	else
-		g_string_append(text, " = count();");
+	if (!table->is_hist)
+		return set(map, script_node_list(NODE_CALL, "count", NULL));
+	return script_node_if(variable(query, 'k', table->title),
+	                      set(map, script_node_list(NODE_CALL, "hist", variable(query, 'v', table->title))));
 }
 
 /* Whether the engine knows by itself when to stop. */
@@ -378,63 +398,64 @@ static bool engine_ends(const struct trace_query *query)
 	return query->limit > 0 && query->residual->len == 0 && trace_query_counts(query);
 }
 
-static char *write_body(const struct trace_query *query, const struct trace_probe *probe)
+/* Whether as many events as the limit were counted, or fewer, by the sign. */
+static struct script_node *at_limit(const struct trace_query *query, const char *sign)
 {
-	const struct table *all = query->tables->len > 0 ? g_ptr_array_index(query->tables, 0) : NULL;
-	GString *text = g_string_new(NULL);
-	const char *between = " /";
+	const struct table *all = g_ptr_array_index(query->tables, 0);
 
-	for (guint i = 0; i < query->filters->len; i++) {
-		const struct trace_filter *filter = &g_array_index(query->filters, struct trace_filter, i);
-		g_autofree char *condition = trace_filter_condition(filter, probe);
-
-		if (!condition)
-			continue;
-		g_string_append_printf(text, "%s%s", between, condition);
-		between = " && ";
-	}
-	g_string_append(text, between[1] == '/' ? " {" : "/ {");
-	if (!all)
-		g_string_append(text, " event();");
-	write_values(query, probe, text);
-	if (engine_ends(query))
-		g_string_append_printf(text, " if (%s < %" G_GUINT64_FORMAT ") {", all->name, query->limit);
-	for (guint i = 0; i < query->tables->len; i++)
-		write_table(query, g_ptr_array_index(query->tables, i), text);
-	if (engine_ends(query))
-		g_string_append_printf(text, " } if (%s >= %" G_GUINT64_FORMAT ") { exit(); }", all->name,
-		                       query->limit);
-	g_string_append(text, " }");
-	return g_string_free(text, FALSE);
+	return script_node_pair(NODE_BINARY, sign, script_node_list(NODE_MAP, all->name, NULL),
+	                        script_node_number((int64_t)query->limit));
 }
 
-/* Probes that need the same share a clause. */
-static char *write_script(const struct trace_query *query)
+static struct script_node *statements_of(const struct trace_query *query, const struct trace_probe *probe)
 {
-	g_autoptr(GHashTable) clauses = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-	GString *text = g_string_new(NULL);
-	GHashTableIter iter;
-	gpointer body, names;
+	struct script_node *counts = NULL, *list;
+
+	if (query->tables->len == 0)
+		return script_node_list(NODE_CALL, "event", NULL);
+	for (guint i = 0; i < query->tables->len; i++)
+		counts = script_node_append(counts, count_of(query, g_ptr_array_index(query->tables, i)));
+	list = add_values(query, probe, NULL);
+	if (!engine_ends(query))
+		return script_node_append(list, counts);
+	list = script_node_append(list, script_node_if(at_limit(query, "<"), counts));
+	return script_node_append(list,
+	                          script_node_if(at_limit(query, ">="), script_node_list(NODE_CALL, "exit", NULL)));
+}
+
+/* NULL: none. */
+static struct script_node *predicate_of(const struct trace_query *query, const struct trace_probe *probe)
+{
+	struct script_node *all = NULL;
+
+	for (guint i = 0; i < query->filters->len; i++) {
+		struct script_node *condition =
+			trace_filter_condition(&g_array_index(query->filters, struct trace_filter, i), probe);
+
+		all = all && condition ? script_node_pair(NODE_BINARY, "&&", all, condition)
+		      : condition      ? condition
+		                       : all;
+	}
+	return all;
+}
+
+/* A clause for each probe. */
+static struct script *build(const struct trace_query *query)
+{
+	struct script *script = script_new();
 
 	for (size_t i = 0; i < trace_source_count(query->source); i++) {
-		char *of = write_body(query, trace_source_probe(query->source, i));
-		const char *before = g_hash_table_lookup(clauses, of);
-		g_autofree char *name = g_strdup_printf(TRACE_SCRIPT_ATTACHED, (unsigned)i);
+		const struct trace_probe *probe = trace_source_probe(query->source, i);
 
-		g_hash_table_replace(clauses, of, g_strconcat(before ? before : "", before ? "," : "", name, NULL));
+		script_add_clause(script, probe->name, predicate_of(query, probe), statements_of(query, probe));
 	}
-	g_hash_table_iter_init(&iter, clauses);
-	while (g_hash_table_iter_next(&iter, &body, &names))
-		g_string_append_printf(text, "%s%s\n", (const char *)names, (const char *)body);
-	return g_string_free(text, FALSE);
+	return script;
 }
 
 bool trace_query_place(struct trace_query *query, struct trace_source *source, uint64_t limit, uint64_t map_keys,
                        GError **error)
 {
-	static const char *const no_parameters[] = {NULL};
 	g_autoptr(GError) failure = NULL;
-	g_autofree char *text = NULL;
 
 	query->source = source;
 	query->limit = limit;
@@ -443,10 +464,8 @@ bool trace_query_place(struct trace_query *query, struct trace_source *source, u
 	for (guint i = 0; i < query->tables->len; i++)
 		if (!fill_columns(query, g_ptr_array_index(query->tables, i), error))
 			return false;
-	text = write_script(query);
-	query->script = trace_script_new(text, no_parameters, &failure);
-	if (query->script &&
-	    trace_script_attach(query->script, source, map_keys > 0 ? map_keys : KEYS_DEFAULT, &failure))
+	query->script = trace_script_of(build(query));
+	if (trace_script_attach(query->script, source, map_keys > 0 ? map_keys : KEYS_DEFAULT, &failure))
 		return true;
 	if (failure->domain == SCRIPT_ERROR)
 		g_set_error(

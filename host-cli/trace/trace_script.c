@@ -43,17 +43,20 @@ static void target_free(gpointer data)
 	g_free(target);
 }
 
-struct trace_script *trace_script_new(const char *text, const char *const *parameters, GError **error)
+struct trace_script *trace_script_of(struct script *script)
 {
-	struct script *script = script_parse(text, parameters, error);
-	struct trace_script *self;
+	struct trace_script *self = g_new0(struct trace_script, 1);
 
-	if (!script)
-		return NULL;
-	self = g_new0(struct trace_script, 1);
 	self->script = script;
 	self->targets = g_ptr_array_new_with_free_func(target_free);
 	return self;
+}
+
+struct trace_script *trace_script_new(const char *text, const char *const *parameters, GError **error)
+{
+	struct script *script = script_parse(text, parameters, error);
+
+	return script ? trace_script_of(script) : NULL;
 }
 
 void trace_script_free(struct trace_script *script)
@@ -261,18 +264,11 @@ bool trace_script_add(struct trace_script *script, struct trace_source *source, 
 
 bool trace_script_attach(struct trace_script *script, struct trace_source *source, uint64_t map_keys, GError **error)
 {
-	const char *const *written = script_probes(script->script);
-
 	script->source = source;
-	script_allow_events(script->script);
 	for (size_t i = 0; i < trace_source_count(source); i++) {
 		const struct trace_probe *probe = trace_source_probe(source, i);
-		g_autofree char *name = g_strdup_printf(TRACE_SCRIPT_ATTACHED, (unsigned)i);
-		size_t j = 0;
 
-		while (strcmp(written[j], name) != 0)
-			j++;
-		add_target(script, probe->name, written[j], false);
+		add_target(script, probe->name, probe->name, false);
 		set_probe(g_ptr_array_index(script->targets, i), probe);
 	}
 	return compile(script, error) && add_maps(script, map_keys, error) && add_programs(script, error);

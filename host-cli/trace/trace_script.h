@@ -13,6 +13,8 @@ bool trace_text_is_script(const char *text);
 struct trace_script;
 /* `parameters`: of $1 and so on, up to NULL. Errors: SCRIPT_ERROR. */
 struct trace_script *trace_script_new(const char *text, const char *const *parameters, GError **error);
+/* Of one that was built; it is owned then. */
+struct trace_script *trace_script_of(struct script *script);
 void trace_script_free(struct trace_script *script); /* NULL is fine */
 
 /*
@@ -22,9 +24,7 @@ void trace_script_free(struct trace_script *script); /* NULL is fine */
 bool trace_script_add(struct trace_script *script, struct trace_source *source, const char *breakpoints,
                       uint64_t map_keys, GError **error);
 
-/* As such a script names the probes of the source, by their number. */
-#define TRACE_SCRIPT_ATTACHED "at:%u"
-/* The same for a script about all probes that the source has already. */
+/* The same for a script about all probes that the source has already, each by its name. */
 bool trace_script_attach(struct trace_script *script, struct trace_source *source, uint64_t map_keys, GError **error);
 /* The number of a map that the script has. */
 size_t trace_script_map(const struct trace_script *script, const char *name);

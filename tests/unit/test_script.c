@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "lib/script/script.h"
+#include "lib/script/script_tree.h"
 #include "probe/program.h"
 #include "run_suite.h"
 
@@ -404,24 +404,84 @@ START_TEST(what_requests_of_the_block_layer_do)
 }
 END_TEST
 
-START_TEST(events_have_to_be_allowed)
+static struct script_node *name_of(const char *name)
 {
+	return script_node_text(NODE_NAME, name);
+}
+
+/* Built node by node, it becomes the program of its text. */
+START_TEST(a_tree_is_a_script)
+{
+	static const char text[] = "exit:hlt /(uint32)pid == 5 && strncmp(comm, \"sh\", 2) == 0/ { $r = args.reason; "
+				   "@x[comm, $r] = count(); if ($r < 3) { exit(); } }";
 	g_autoptr(GError) error = NULL;
-	const struct script_probe probe = {.written = NAMES("at:0"),
+	const struct script_probe probe = {.written = NAMES("exit:hlt"),
 	                                   .name = "exit:hlt",
 	                                   .arguments = NAMES("reason"),
 	                                   .types = NAMES(NULL),
 	                                   .fields = NAMES(NULL)};
+	struct script_node *texts = name_of("comm"), *key = name_of("comm"), *body;
+	struct script *read;
+	size_t n, n_read;
+
+	script_node_append(texts, script_node_text(NODE_STRING, "sh"));
+	script_node_append(texts, script_node_number(2));
+	script_node_append(key, script_node_text(NODE_VARIABLE, "$r"));
+	body = script_node_pair(NODE_ASSIGN, "=", script_node_text(NODE_VARIABLE, "$r"),
+	                        script_node_text(NODE_PATH, "reason"));
+	script_node_append(body, script_node_pair(NODE_ASSIGN, "=", script_node_list(NODE_MAP, "@x", key),
+	                                          script_node_list(NODE_CALL, "count", NULL)));
+	script_node_append(body,
+	                   script_node_if(script_node_pair(NODE_BINARY, "<", script_node_text(NODE_VARIABLE, "$r"),
+	                                                   script_node_number(3)),
+	                                  script_node_list(NODE_CALL, "exit", NULL)));
+	script = script_new();
+	script_add_clause(
+		script, "exit:hlt",
+		script_node_pair(NODE_BINARY, "&&",
+	                         script_node_pair(NODE_BINARY, "==", script_node_cast(32, name_of("pid")),
+	                                          script_node_number(5)),
+	                         script_node_pair(NODE_BINARY, "==", script_node_list(NODE_CALL, "strncmp", texts),
+	                                          script_node_number(0))),
+		body);
+	ck_assert_str_eq(script_probes(script)[0], "exit:hlt");
+	ck_assert_ptr_null(script_probes(script)[1]);
+	ck_assert_msg(script_compile(script, &probe, 1, &error), "%s", error ? error->message : "");
+	read = script_parse(text, NAMES(NULL), &error);
+	ck_assert_msg(read && script_compile(read, &probe, 1, &error), "%s", error ? error->message : "");
+	const struct vprof_instruction *built = script_program(script, 0, &n),
+				       *of_text = script_program(read, 0, &n_read);
+	ck_assert_uint_eq(n, n_read);
+	ck_assert_mem_eq(built, of_text, n * sizeof(*built));
+	script_free(read);
+}
+END_TEST
+
+START_TEST(events_have_to_be_allowed)
+{
+	g_autoptr(GError) error = NULL;
+	const struct script_probe probe = {.written = NAMES("exit:hlt"),
+	                                   .name = "exit:hlt",
+	                                   .arguments = NAMES("reason"),
+	                                   .types = NAMES(NULL),
+	                                   .fields = NAMES(NULL)};
+	struct script *read =
+		script_parse("exit:hlt /args.reason == 5 && faults == 0/ { event(); }", NAMES(NULL), &error);
 	size_t n;
 
-	script = script_parse("at:0 /args.reason == 5 && faults == 0/ { event(); }", NAMES(NULL), &error);
-	ck_assert_msg(script != NULL, "%s", error ? error->message : "");
-	ck_assert(!script_compile(script, &probe, 1, &error));
-	ck_assert_msg(g_str_has_prefix(error->message, "1:42: there is no statement event()"), "%s", error->message);
+	ck_assert_msg(read != NULL, "%s", error ? error->message : "");
+	ck_assert(!script_compile(read, &probe, 1, &error));
+	ck_assert_msg(g_str_has_prefix(error->message, "1:46: there is no statement event()"), "%s", error->message);
 	g_clear_error(&error);
-	script_allow_events(script);
+	script_free(read);
+	script = script_new();
+	script_add_clause(script, "exit:hlt", NULL, script_node_list(NODE_CALL, "event", NULL));
 	ck_assert_msg(script_compile(script, &probe, 1, &error), "%s", error ? error->message : "");
 	ck_assert_uint_eq(script_program(script, 0, &n)[n - 1].operation, VPROF_PROGRAM_EVENT);
+	/* Without a text, an error has no place in one. */
+	script_add_clause(script, "exit:hlt", name_of("who"), script_node_list(NODE_CALL, "event", NULL));
+	ck_assert(!script_compile(script, &probe, 1, &error));
+	ck_assert_msg(g_str_has_prefix(error->message, "there is no \"who\""), "%s", error->message);
 }
 END_TEST
 
@@ -525,6 +585,7 @@ int main(void)
 	tcase_add_test(all, probes);
 	tcase_add_test(all, fields);
 	tcase_add_test(all, what_requests_of_the_block_layer_do);
+	tcase_add_test(all, a_tree_is_a_script);
 	tcase_add_test(all, events_have_to_be_allowed);
 	tcase_add_test(all, refusals);
 	suite_add_tcase(suite, all);

@@ -45,8 +45,8 @@ static void clause_free(gpointer data)
 	struct clause *clause = data;
 
 	g_array_unref(clause->probes);
-	node_free(clause->predicate);
-	node_free(clause->statements);
+	script_node_free(clause->predicate);
+	script_node_free(clause->statements);
 	g_free(clause);
 }
 
@@ -67,28 +67,51 @@ static void program_free(gpointer data)
 	g_free(program);
 }
 
-struct script *script_parse(const char *text, const char *const *parameters, GError **error)
+static void written_clear(gpointer data)
+{
+	probe_written_clear(data);
+}
+
+struct clause *script_clause_new(struct script *script)
+{
+	struct clause *clause = g_new0(struct clause, 1);
+
+	clause->probes = g_array_new(FALSE, FALSE, sizeof(struct probe_written));
+	g_array_set_clear_func(clause->probes, written_clear);
+	g_ptr_array_add(script->clauses, clause);
+	return clause;
+}
+
+void script_clause_add_probe(struct script *script, struct clause *clause, const struct probe_written *written)
+{
+	g_array_append_vals(clause->probes, written, 1);
+	if (!g_strv_contains(script_probes(script), written->name))
+		g_ptr_array_insert(script->probes, (gint)script->probes->len - 1, written->name);
+}
+
+struct script *script_empty(void)
 {
 	struct script *script = g_new0(struct script, 1);
 
 	script->clauses = g_ptr_array_new_with_free_func(clause_free);
 	script->probes = g_ptr_array_new();
+	g_ptr_array_add(script->probes, NULL);
 	script->maps = g_ptr_array_new_with_free_func(map_free);
 	script->actions = g_array_new(FALSE, FALSE, sizeof(struct script_action));
 	script->programs = g_ptr_array_new_with_free_func(program_free);
-	if (strlen(text) > SCRIPT_BYTES_MAX)
-		script_fail(error, SCRIPT_ERROR_LIMIT, 1, 1, "the script has more than %u bytes", SCRIPT_BYTES_MAX);
-	else if (script_read(script, text, parameters, error)) {
-		g_ptr_array_add(script->probes, NULL);
-		return script;
-	}
-	script_free(script);
-	return NULL;
+	return script;
 }
 
-void script_allow_events(struct script *script)
+struct script *script_parse(const char *text, const char *const *parameters, GError **error)
 {
-	script->has_events = true;
+	struct script *script = script_empty();
+
+	if (strlen(text) > SCRIPT_BYTES_MAX)
+		script_fail(error, SCRIPT_ERROR_LIMIT, 1, 1, "the script has more than %u bytes", SCRIPT_BYTES_MAX);
+	else if (script_read(script, text, parameters, error))
+		return script;
+	script_free(script);
+	return NULL;
 }
 
 void script_free(struct script *script)

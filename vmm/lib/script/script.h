@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <vprof/program.h>
 
-/* A message begins with the line and the column: "2:14: ...". */
+/* A message begins with the line and the column of the text, if there is one: "2:14: ...". */
 #define SCRIPT_ERROR script_error_quark()
 GQuark script_error_quark(void);
 enum script_error {
@@ -47,9 +47,6 @@ struct script;
 /* `parameters`: of $1 and so on, up to NULL. Errors: SCRIPT_ERROR. */
 struct script *script_parse(const char *text, const char *const *parameters, GError **error);
 void script_free(struct script *script); /* NULL is fine */
-
-/* Lets it say event(), which records what the probe would without a program: an event that no script_action is for. */
-void script_allow_events(struct script *script);
 
 /* What the script probes: each once, in their order, with the names that engines have for them. Up to NULL. */
 const char *const *script_probes(const struct script *script);

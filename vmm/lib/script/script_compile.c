@@ -9,13 +9,13 @@
 
 #define STEPS_MAX 1000000u /* of compiling: a value is looked at again for each expression that it is in */
 
-bool compile_fail(struct compiler *compiler, const struct node *node, enum script_error code, const char *why)
+bool compile_fail(struct compiler *compiler, const struct script_node *node, enum script_error code, const char *why)
 {
 	script_fail(compiler->error, code, node->line, node->column, "%s", why);
 	return false;
 }
 
-static bool type_error(struct compiler *compiler, const struct node *node, const char *why)
+static bool type_error(struct compiler *compiler, const struct script_node *node, const char *why)
 {
 	return compile_fail(compiler, node, SCRIPT_ERROR_TYPE, why);
 }
@@ -27,7 +27,7 @@ bool is_number(enum script_type type)
 
 /* ---- code ---- */
 
-bool compile_emit(struct compiler *compiler, const struct node *node, struct vprof_instruction instruction)
+bool compile_emit(struct compiler *compiler, const struct script_node *node, struct vprof_instruction instruction)
 {
 	if (compiler->code->len == VPROF_PROGRAM_INSTRUCTIONS_MAX)
 		return compile_fail(compiler, node, SCRIPT_ERROR_LIMIT, "this makes the program of its probe too long");
@@ -35,7 +35,7 @@ bool compile_emit(struct compiler *compiler, const struct node *node, struct vpr
 	return true;
 }
 
-bool compile_allocate(struct compiler *compiler, const struct node *node, unsigned words, unsigned *at)
+bool compile_allocate(struct compiler *compiler, const struct script_node *node, unsigned words, unsigned *at)
 {
 	if (compiler->temporary + words > compiler->variables_at)
 		return compile_fail(compiler, node, SCRIPT_ERROR_LIMIT, "this needs more memory than a program has");
@@ -45,7 +45,7 @@ bool compile_allocate(struct compiler *compiler, const struct node *node, unsign
 }
 
 /* Where the value goes: to `want`, or to a place of its own. */
-static bool place(struct compiler *compiler, const struct node *node, enum script_type type, int want,
+static bool place(struct compiler *compiler, const struct script_node *node, enum script_type type, int want,
                   struct value *out)
 {
 	out->type = type;
@@ -54,8 +54,8 @@ static bool place(struct compiler *compiler, const struct node *node, enum scrip
 }
 
 /* An instruction without operands. */
-static bool emit_leaf(struct compiler *compiler, const struct node *node, enum script_type type, unsigned operation,
-                      int64_t constant, int want, struct value *out)
+static bool emit_leaf(struct compiler *compiler, const struct script_node *node, enum script_type type,
+                      unsigned operation, int64_t constant, int want, struct value *out)
 {
 	return place(compiler, node, type, want, out) &&
 	       compile_emit(compiler, node,
@@ -63,7 +63,7 @@ static bool emit_leaf(struct compiler *compiler, const struct node *node, enum s
 				    .operation = (uint8_t)operation, .dst = (uint16_t)out->at, .constant = constant});
 }
 
-static bool emit_binary(struct compiler *compiler, const struct node *node, unsigned operation, unsigned dst,
+static bool emit_binary(struct compiler *compiler, const struct script_node *node, unsigned operation, unsigned dst,
                         unsigned a, unsigned b)
 {
 	return compile_emit(
@@ -72,13 +72,14 @@ static bool emit_binary(struct compiler *compiler, const struct node *node, unsi
 			.operation = (uint8_t)operation, .dst = (uint16_t)dst, .a = (uint16_t)a, .b = (uint16_t)b});
 }
 
-bool compile_copy(struct compiler *compiler, const struct node *node, enum script_type type, unsigned dst, unsigned a)
+bool compile_copy(struct compiler *compiler, const struct script_node *node, enum script_type type, unsigned dst,
+                  unsigned a)
 {
 	return emit_binary(compiler, node, type == SCRIPT_TEXT ? VPROF_PROGRAM_COPY_TEXT : VPROF_PROGRAM_COPY, dst, a,
 	                   0);
 }
 
-bool compile_jump(struct compiler *compiler, const struct node *node, const struct value *condition, size_t *at)
+bool compile_jump(struct compiler *compiler, const struct script_node *node, const struct value *condition, size_t *at)
 {
 	*at = compiler->code->len;
 	return compile_emit(compiler, node,
@@ -95,7 +96,7 @@ void compile_land(struct compiler *compiler, size_t at)
 
 /* ---- values ---- */
 
-static bool compile_text(struct compiler *compiler, const struct node *node, const char *text, int want,
+static bool compile_text(struct compiler *compiler, const struct script_node *node, const char *text, int want,
                          struct value *out)
 {
 	uint64_t words[VPROF_PROGRAM_TEXT_WORDS] = {0};
@@ -130,7 +131,7 @@ static enum script_type type_of_argument(const struct script_probe *probe, size_
 	return g_str_has_prefix(probe->arguments[i], "arg") ? SCRIPT_UNSIGNED : SCRIPT_NUMBER;
 }
 
-static bool no_field(struct compiler *compiler, const struct node *node)
+static bool no_field(struct compiler *compiler, const struct script_node *node)
 {
 	g_autofree char *all = g_strjoinv(", ", (char **)compiler->probe->arguments);
 
@@ -154,7 +155,7 @@ static bool is_called(const struct script_probe *probe, size_t i, const char *na
 	       strchr(" *", probe->types[i][strlen(probe->types[i]) - strlen(name) - 1]);
 }
 
-static bool compile_name(struct compiler *compiler, const struct node *node, int want, struct value *out)
+static bool compile_name(struct compiler *compiler, const struct script_node *node, int want, struct value *out)
 {
 	static const struct {
 		const char *name;
@@ -189,7 +190,7 @@ static bool compile_name(struct compiler *compiler, const struct node *node, int
 }
 
 /* What is in memory becomes what the record has. */
-static bool finish_field(struct compiler *compiler, const struct node *node, struct value *value)
+static bool finish_field(struct compiler *compiler, const struct script_node *node, struct value *value)
 {
 	const unsigned bits = script_path_shift(compiler->probe->name, node->text);
 	const bool is_rwbs = script_path_is_rwbs(compiler->probe->name, node->text);
@@ -206,12 +207,13 @@ static bool finish_field(struct compiler *compiler, const struct node *node, str
 }
 
 /* An argument, the task that runs, or what is behind one of them. */
-static bool compile_path(struct compiler *compiler, const struct node *node, bool in_str, int want, struct value *out)
+static bool compile_path(struct compiler *compiler, const struct script_node *node, bool in_str, int want,
+                         struct value *out)
 {
 	const struct script_probe *probe = compiler->probe;
 	g_autofree char *field = script_path_field(probe->name, node->text, in_str);
 	g_autofree char *plain = script_path_plain(node->text);
-	struct node task = *node;
+	struct script_node task = *node;
 
 	task.text = plain;
 	if (!field && strcmp(plain, "curtask") == 0)
@@ -243,7 +245,7 @@ static struct variable *find_variable(struct compiler *compiler, const char *nam
 	return NULL;
 }
 
-struct variable *compile_variable(struct compiler *compiler, const struct node *node, enum script_type type)
+struct variable *compile_variable(struct compiler *compiler, const struct script_node *node, enum script_type type)
 {
 	struct variable *found = find_variable(compiler, node->text), variable = {node->text, {type, 0}};
 	const unsigned words = script_type_words(type);
@@ -264,7 +266,7 @@ struct variable *compile_variable(struct compiler *compiler, const struct node *
 	return find_variable(compiler, node->text);
 }
 
-static bool compile_unary(struct compiler *compiler, const struct node *node, int want, struct value *out)
+static bool compile_unary(struct compiler *compiler, const struct script_node *node, int want, struct value *out)
 {
 	const unsigned operation = node->text[0] == '!'   ? VPROF_PROGRAM_NOT
 	                           : node->text[0] == '-' ? VPROF_PROGRAM_NEGATE
@@ -301,8 +303,8 @@ operators[] = {
 	{">=", VPROF_PROGRAM_LESS, VPROF_PROGRAM_LESS_UNSIGNED, .negate = true, .compares = true},
 };
 
-bool compile_operator(struct compiler *compiler, const struct node *node, const char *sign, const struct value *a,
-                      const struct value *b, unsigned dst, enum script_type *type)
+bool compile_operator(struct compiler *compiler, const struct script_node *node, const char *sign,
+                      const struct value *a, const struct value *b, unsigned dst, enum script_type *type)
 {
 	const bool is_unsigned = a->type == SCRIPT_UNSIGNED || b->type == SCRIPT_UNSIGNED;
 
@@ -322,7 +324,7 @@ bool compile_operator(struct compiler *compiler, const struct node *node, const 
 	return type_error(compiler, node, "this operator means nothing here");
 }
 
-static bool compile_text_equality(struct compiler *compiler, const struct node *node, const struct value *a,
+static bool compile_text_equality(struct compiler *compiler, const struct script_node *node, const struct value *a,
                                   const struct value *b, int want, struct value *out)
 {
 	const bool equal = strcmp(node->text, "==") == 0;
@@ -340,7 +342,7 @@ static bool compile_text_equality(struct compiler *compiler, const struct node *
 }
 
 /* The second value is computed only if the first does not decide. */
-static bool compile_logic(struct compiler *compiler, const struct node *node, int want, struct value *out)
+static bool compile_logic(struct compiler *compiler, const struct script_node *node, int want, struct value *out)
 {
 	const bool is_or = node->text[0] == '|';
 	struct value a, b;
@@ -357,7 +359,7 @@ static bool compile_logic(struct compiler *compiler, const struct node *node, in
 	return !is_or || emit_binary(compiler, node, VPROF_PROGRAM_NOT, out->at, out->at, 0);
 }
 
-static bool compile_binary(struct compiler *compiler, const struct node *node, int want, struct value *out)
+static bool compile_binary(struct compiler *compiler, const struct script_node *node, int want, struct value *out)
 {
 	struct value a, b;
 
@@ -371,7 +373,7 @@ static bool compile_binary(struct compiler *compiler, const struct node *node, i
 	       compile_operator(compiler, node, node->text, &a, &b, out->at, &out->type);
 }
 
-bool compile_measure(struct compiler *compiler, const struct node *node, enum script_type *type)
+bool compile_measure(struct compiler *compiler, const struct script_node *node, enum script_type *type)
 {
 	const guint length = compiler->code->len;
 	const unsigned temporary = compiler->temporary;
@@ -385,7 +387,7 @@ bool compile_measure(struct compiler *compiler, const struct node *node, enum sc
 	return done;
 }
 
-static bool compile_ternary(struct compiler *compiler, const struct node *node, int want, struct value *out)
+static bool compile_ternary(struct compiler *compiler, const struct script_node *node, int want, struct value *out)
 {
 	enum script_type first, second;
 	struct value condition, result;
@@ -406,7 +408,7 @@ static bool compile_ternary(struct compiler *compiler, const struct node *node, 
 	return true;
 }
 
-static bool compile_cast(struct compiler *compiler, const struct node *node, int want, struct value *out)
+static bool compile_cast(struct compiler *compiler, const struct script_node *node, int want, struct value *out)
 {
 	const int64_t bits = ABS(node->number);
 	struct value a, shift;
@@ -422,7 +424,7 @@ static bool compile_cast(struct compiler *compiler, const struct node *node, int
 
 /* ---- functions that give a value ---- */
 
-static unsigned count_nodes(const struct node *node)
+static unsigned count_nodes(const struct script_node *node)
 {
 	unsigned n = 0;
 
@@ -431,7 +433,8 @@ static unsigned count_nodes(const struct node *node)
 	return n;
 }
 
-bool compile_takes(struct compiler *compiler, const struct node *call, unsigned least, unsigned most, const char *how)
+bool compile_takes(struct compiler *compiler, const struct script_node *call, unsigned least, unsigned most,
+                   const char *how)
 {
 	const unsigned n = count_nodes(call->first);
 
@@ -442,7 +445,8 @@ bool compile_takes(struct compiler *compiler, const struct node *call, unsigned 
 }
 
 /* A number that stands there. */
-bool compile_literal(struct compiler *compiler, const struct node *node, int64_t least, int64_t most, int64_t *number)
+bool compile_literal(struct compiler *compiler, const struct script_node *node, int64_t least, int64_t most,
+                     int64_t *number)
 {
 	const bool negative = node->kind == NODE_UNARY && node->text[0] == '-' && node->a->kind == NODE_NUMBER;
 
@@ -457,7 +461,7 @@ bool compile_literal(struct compiler *compiler, const struct node *node, int64_t
 	return true;
 }
 
-static bool compile_str(struct compiler *compiler, const struct node *call, int want, struct value *out)
+static bool compile_str(struct compiler *compiler, const struct script_node *call, int want, struct value *out)
 {
 	int64_t bytes = VPROF_PROGRAM_TEXT_BYTES;
 	struct value a;
@@ -481,7 +485,7 @@ static bool compile_str(struct compiler *compiler, const struct node *call, int 
 	                                               .constant = bytes});
 }
 
-static bool compile_strncmp(struct compiler *compiler, const struct node *call, int want, struct value *out)
+static bool compile_strncmp(struct compiler *compiler, const struct script_node *call, int want, struct value *out)
 {
 	struct value a, b;
 	int64_t n;
@@ -501,7 +505,7 @@ static bool compile_strncmp(struct compiler *compiler, const struct node *call, 
 	                                               .constant = n});
 }
 
-static bool compile_usym(struct compiler *compiler, const struct node *call, int want, struct value *out)
+static bool compile_usym(struct compiler *compiler, const struct script_node *call, int want, struct value *out)
 {
 	struct value a, process;
 
@@ -512,7 +516,7 @@ static bool compile_usym(struct compiler *compiler, const struct node *call, int
 	       compile_copy(compiler, call, SCRIPT_NUMBER, out->at + 1, a.at);
 }
 
-static bool compile_call(struct compiler *compiler, const struct node *call, int want, struct value *out)
+static bool compile_call(struct compiler *compiler, const struct script_node *call, int want, struct value *out)
 {
 	const bool user = strcmp(call->text, "ustack") == 0;
 	int64_t frames = VPROF_PROGRAM_STACK_WORDS - 1;
@@ -543,7 +547,7 @@ static bool compile_call(struct compiler *compiler, const struct node *call, int
 
 /* ---- any of them ---- */
 
-bool compile_value(struct compiler *compiler, const struct node *node, int want, struct value *out)
+bool compile_value(struct compiler *compiler, const struct script_node *node, int want, struct value *out)
 {
 	const struct variable *variable;
 
@@ -579,16 +583,16 @@ bool compile_value(struct compiler *compiler, const struct node *node, int want,
 	}
 }
 
-bool compile_number(struct compiler *compiler, const struct node *node, struct value *out)
+bool compile_number(struct compiler *compiler, const struct script_node *node, struct value *out)
 {
 	return compile_value(compiler, node, -1, out) &&
 	       (is_number(out->type) || type_error(compiler, node, "a number has to stand here"));
 }
 
-bool compile_several(struct compiler *compiler, const struct node *first, unsigned n, enum script_type *types,
+bool compile_several(struct compiler *compiler, const struct script_node *first, unsigned n, enum script_type *types,
                      unsigned *at, unsigned *words)
 {
-	const struct node *node = first;
+	const struct script_node *node = first;
 	unsigned to;
 
 	*words = 0;

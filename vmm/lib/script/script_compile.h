@@ -32,34 +32,37 @@ struct compiler {
 };
 
 /* All return false after an error. Those with `want` put the value there, or, if it is -1, where they like. */
-bool compile_fail(struct compiler *compiler, const struct node *node, enum script_error code, const char *why);
+bool compile_fail(struct compiler *compiler, const struct script_node *node, enum script_error code, const char *why);
 bool is_number(enum script_type type);
-bool compile_emit(struct compiler *compiler, const struct node *node, struct vprof_instruction instruction);
-bool compile_allocate(struct compiler *compiler, const struct node *node, unsigned words, unsigned *at);
-bool compile_copy(struct compiler *compiler, const struct node *node, enum script_type type, unsigned dst, unsigned a);
+bool compile_emit(struct compiler *compiler, const struct script_node *node, struct vprof_instruction instruction);
+bool compile_allocate(struct compiler *compiler, const struct script_node *node, unsigned words, unsigned *at);
+bool compile_copy(struct compiler *compiler, const struct script_node *node, enum script_type type, unsigned dst,
+                  unsigned a);
 /* If the condition is 0; NULL: always. compile_land says where `at` leads: here. */
-bool compile_jump(struct compiler *compiler, const struct node *node, const struct value *condition, size_t *at);
+bool compile_jump(struct compiler *compiler, const struct script_node *node, const struct value *condition, size_t *at);
 void compile_land(struct compiler *compiler, size_t at);
-bool compile_value(struct compiler *compiler, const struct node *node, int want, struct value *out);
-bool compile_number(struct compiler *compiler, const struct node *node, struct value *out);
+bool compile_value(struct compiler *compiler, const struct script_node *node, int want, struct value *out);
+bool compile_number(struct compiler *compiler, const struct script_node *node, struct value *out);
 /* Its type, without code. */
-bool compile_measure(struct compiler *compiler, const struct node *node, enum script_type *type);
+bool compile_measure(struct compiler *compiler, const struct script_node *node, enum script_type *type);
 /* One behind the other. */
-bool compile_several(struct compiler *compiler, const struct node *first, unsigned n, enum script_type *types,
+bool compile_several(struct compiler *compiler, const struct script_node *first, unsigned n, enum script_type *types,
                      unsigned *at, unsigned *words);
-bool compile_operator(struct compiler *compiler, const struct node *node, const char *sign, const struct value *a,
-                      const struct value *b, unsigned dst, enum script_type *type);
+bool compile_operator(struct compiler *compiler, const struct script_node *node, const char *sign,
+                      const struct value *a, const struct value *b, unsigned dst, enum script_type *type);
 /* The variable, new or of that kind. */
-struct variable *compile_variable(struct compiler *compiler, const struct node *node, enum script_type type);
-bool compile_takes(struct compiler *compiler, const struct node *call, unsigned least, unsigned most, const char *how);
-bool compile_literal(struct compiler *compiler, const struct node *node, int64_t least, int64_t most, int64_t *number);
+struct variable *compile_variable(struct compiler *compiler, const struct script_node *node, enum script_type type);
+bool compile_takes(struct compiler *compiler, const struct script_node *call, unsigned least, unsigned most,
+                   const char *how);
+bool compile_literal(struct compiler *compiler, const struct script_node *node, int64_t least, int64_t most,
+                     int64_t *number);
 
 /* script_maps.c */
-bool compile_map_get(struct compiler *compiler, const struct node *node, int want, struct value *out);
+bool compile_map_get(struct compiler *compiler, const struct script_node *node, int want, struct value *out);
 /* The number of the map, without its keys. */
-bool compile_map_find(struct compiler *compiler, const struct node *node, size_t *number);
-bool compile_map_assign(struct compiler *compiler, const struct node *node);
-bool compile_map_step(struct compiler *compiler, const struct node *node);
-bool compile_map_delete(struct compiler *compiler, const struct node *call);
+bool compile_map_find(struct compiler *compiler, const struct script_node *node, size_t *number);
+bool compile_map_assign(struct compiler *compiler, const struct script_node *node);
+bool compile_map_step(struct compiler *compiler, const struct script_node *node);
+bool compile_map_delete(struct compiler *compiler, const struct script_node *call);
 
 #endif

@@ -126,7 +126,7 @@ struct finding {
 	GPtrArray *fields;
 };
 
-static void find(const struct finding *finding, const struct node *node, bool in_str)
+static void find(const struct finding *finding, const struct script_node *node, bool in_str)
 {
 	for (; node; node = node->next) {
 		char *field = node->kind == NODE_PATH ? script_path_field(finding->probe, node->text, in_str) : NULL;

@@ -11,7 +11,10 @@ void script_fail(GError **error, enum script_error code, unsigned line, unsigned
 	va_start(arguments, format);
 	g_autofree char *why = g_strdup_vprintf(format, arguments);
 	va_end(arguments);
-	g_set_error(error, SCRIPT_ERROR, (gint)code, "%u:%u: %s", line, column, why);
+	if (line == 0)
+		g_set_error_literal(error, SCRIPT_ERROR, (gint)code, why);
+	else
+		g_set_error(error, SCRIPT_ERROR, (gint)code, "%u:%u: %s", line, column, why);
 }
 
 void lexer_advance(struct lexer *lexer, size_t n)

@@ -15,7 +15,7 @@ static struct map_entry *entry_at(const struct compiler *compiler, size_t number
 	return g_ptr_array_index(compiler->script->maps, number);
 }
 
-bool compile_map_find(struct compiler *compiler, const struct node *node, size_t *number)
+bool compile_map_find(struct compiler *compiler, const struct script_node *node, size_t *number)
 {
 	GPtrArray *maps = compiler->script->maps;
 	struct map_entry *entry;
@@ -40,7 +40,7 @@ static const char *type_name(enum script_type type)
 	                              : "a number";
 }
 
-static bool check_keys(struct compiler *compiler, const struct node *node, struct map_entry *entry, unsigned n,
+static bool check_keys(struct compiler *compiler, const struct script_node *node, struct map_entry *entry, unsigned n,
                        const enum script_type *types)
 {
 	bool same = n == entry->map.n_keys;
@@ -66,13 +66,13 @@ static bool check_keys(struct compiler *compiler, const struct node *node, struc
 }
 
 /* The words of the key from *at on. */
-static bool compile_key(struct compiler *compiler, const struct node *node, const struct node *keys, size_t number,
-                        unsigned *at)
+static bool compile_key(struct compiler *compiler, const struct script_node *node, const struct script_node *keys,
+                        size_t number, unsigned *at)
 {
 	enum script_type types[SCRIPT_KEYS_MAX];
 	unsigned n = 0, words;
 
-	for (const struct node *key = keys; key; key = key->next)
+	for (const struct script_node *key = keys; key; key = key->next)
 		n++;
 	if (n > SCRIPT_KEYS_MAX)
 		return compile_fail(compiler, node, SCRIPT_ERROR_LIMIT, "a key has at most 8 parts");
@@ -83,8 +83,8 @@ static bool compile_key(struct compiler *compiler, const struct node *node, cons
 	       compile_fail(compiler, node, SCRIPT_ERROR_LIMIT, "this key is too long");
 }
 
-static bool check_kind(struct compiler *compiler, const struct node *node, size_t number, enum vprof_map_kind kind,
-                       enum script_type type)
+static bool check_kind(struct compiler *compiler, const struct script_node *node, size_t number,
+                       enum vprof_map_kind kind, enum script_type type)
 {
 	struct map_entry *entry = entry_at(compiler, number);
 
@@ -100,8 +100,8 @@ static bool check_kind(struct compiler *compiler, const struct node *node, size_
 	return false;
 }
 
-static bool emit(struct compiler *compiler, const struct node *node, unsigned operation, size_t number, unsigned dst,
-                 unsigned key, unsigned value)
+static bool emit(struct compiler *compiler, const struct script_node *node, unsigned operation, size_t number,
+                 unsigned dst, unsigned key, unsigned value)
 {
 	return compile_emit(compiler, node,
 	                    (struct vprof_instruction){.operation = (uint8_t)operation,
@@ -111,7 +111,7 @@ static bool emit(struct compiler *compiler, const struct node *node, unsigned op
 	                                               .b = (uint16_t)value});
 }
 
-bool compile_map_get(struct compiler *compiler, const struct node *node, int want, struct value *out)
+bool compile_map_get(struct compiler *compiler, const struct script_node *node, int want, struct value *out)
 {
 	const struct map_entry *entry;
 	size_t number;
@@ -138,11 +138,11 @@ bool compile_map_get(struct compiler *compiler, const struct node *node, int wan
 
 /* ---- count() and the others ---- */
 
-static bool ranges(struct compiler *compiler, const struct node *call, size_t number)
+static bool ranges(struct compiler *compiler, const struct script_node *call, size_t number)
 {
 	const int64_t most = INT64_MAX / 4;
 	struct map_entry *entry = entry_at(compiler, number);
-	const struct node *low = call->first->next, *high = low->next, *range = high->next;
+	const struct script_node *low = call->first->next, *high = low->next, *range = high->next;
 	const bool had = entry->map.range != 0;
 	const struct script_map before = entry->map;
 	struct script_map *map = &entry->map;
@@ -161,7 +161,7 @@ static bool ranges(struct compiler *compiler, const struct node *call, size_t nu
 }
 
 /* -1: no function that aggregates. */
-static int kind_of(const struct node *node)
+static int kind_of(const struct script_node *node)
 {
 	for (int kind = VPROF_MAP_COUNT; node->kind == NODE_CALL && kind < VPROF_MAP_KIND_COUNT; kind++)
 		if (strcmp(node->text, script_map_kinds[kind]) == 0)
@@ -169,9 +169,9 @@ static int kind_of(const struct node *node)
 	return -1;
 }
 
-static bool aggregate(struct compiler *compiler, const struct node *node, size_t number, unsigned key, int kind)
+static bool aggregate(struct compiler *compiler, const struct script_node *node, size_t number, unsigned key, int kind)
 {
-	const struct node *call = node->b;
+	const struct script_node *call = node->b;
 	struct value value = {SCRIPT_NUMBER, key};
 
 	if (kind == VPROF_MAP_COUNT && !compile_takes(compiler, call, 0, 0, "count()"))
@@ -191,7 +191,7 @@ static bool aggregate(struct compiler *compiler, const struct node *node, size_t
 
 /* ---- changes ---- */
 
-static bool set(struct compiler *compiler, const struct node *node, size_t number, unsigned key,
+static bool set(struct compiler *compiler, const struct script_node *node, size_t number, unsigned key,
                 const struct value *value)
 {
 	if (!is_number(value->type) && value->type != SCRIPT_TEXT)
@@ -203,7 +203,7 @@ static bool set(struct compiler *compiler, const struct node *node, size_t numbe
 }
 
 /* "+=" and "-=" lose nothing of what other vCPUs add; the others read, and then set. */
-static bool change(struct compiler *compiler, const struct node *node, size_t number, unsigned key)
+static bool change(struct compiler *compiler, const struct script_node *node, size_t number, unsigned key)
 {
 	const bool minus = strcmp(node->text, "-=") == 0;
 	struct value value, before = {SCRIPT_NUMBER, 0};
@@ -225,7 +225,7 @@ static bool change(struct compiler *compiler, const struct node *node, size_t nu
 	       emit(compiler, node, VPROF_PROGRAM_MAP_SET, number, 0, key, value.at);
 }
 
-bool compile_map_assign(struct compiler *compiler, const struct node *node)
+bool compile_map_assign(struct compiler *compiler, const struct script_node *node)
 {
 	const bool plain = strcmp(node->text, "=") == 0;
 	const int kind = kind_of(node->b);
@@ -246,7 +246,7 @@ bool compile_map_assign(struct compiler *compiler, const struct node *node)
 	return compiler->unknown || set(compiler, node, number, key, &value);
 }
 
-bool compile_map_step(struct compiler *compiler, const struct node *node)
+bool compile_map_step(struct compiler *compiler, const struct script_node *node)
 {
 	size_t number;
 	unsigned key, one;
@@ -263,9 +263,9 @@ bool compile_map_step(struct compiler *compiler, const struct node *node)
 }
 
 /* delete(@x[key]), and as bpftrace has it now, delete(@x, key). */
-bool compile_map_delete(struct compiler *compiler, const struct node *call)
+bool compile_map_delete(struct compiler *compiler, const struct script_node *call)
 {
-	const struct node *map = call->first;
+	const struct script_node *map = call->first;
 	size_t number;
 	unsigned key;
 

@@ -15,25 +15,9 @@ struct parser {
 	GError **error;
 };
 
-static struct node *parse_expression(struct parser *parser);
-static struct node *parse_unary(struct parser *parser);
-static bool parse_block(struct parser *parser, struct node **first);
-
-void node_free(struct node *node)
-{
-	while (node) {
-		struct node *next = node->next;
-
-		node_free(node->a);
-		node_free(node->b);
-		node_free(node->c);
-		node_free(node->first);
-		node_free(node->second);
-		g_free(node->text);
-		g_free(node);
-		node = next;
-	}
-}
+static struct script_node *parse_expression(struct parser *parser);
+static struct script_node *parse_unary(struct parser *parser);
+static bool parse_block(struct parser *parser, struct script_node **first);
 
 static void *fail(struct parser *parser, const char *expected)
 {
@@ -78,24 +62,24 @@ static bool expect(struct parser *parser, const char *sign, const char *expected
 }
 
 /* With the text and place of the next token, which it takes. */
-static struct node *node_new(struct parser *parser, enum node_kind kind)
+static struct script_node *node_new(struct parser *parser, enum script_node_kind kind)
 {
-	struct node *node;
+	struct script_node *node;
 
 	if (++parser->nodes > NODES_MAX) {
 		script_fail(parser->error, SCRIPT_ERROR_LIMIT, parser->token.line, parser->token.column,
 		            "the script is too long");
 		return NULL;
 	}
-	node = g_new0(struct node, 1);
-	*node = (struct node){.kind = kind,
-	                      .line = parser->token.line,
-	                      .column = parser->token.column,
-	                      .text = g_strdup(parser->token.text),
-	                      .number = parser->token.number};
+	node = g_new0(struct script_node, 1);
+	*node = (struct script_node){.kind = kind,
+	                             .line = parser->token.line,
+	                             .column = parser->token.column,
+	                             .text = g_strdup(parser->token.text),
+	                             .number = parser->token.number};
 	if (advance(parser))
 		return node;
-	node_free(node);
+	script_node_free(node);
 	return NULL;
 }
 
@@ -111,7 +95,7 @@ static bool enter(struct parser *parser)
 /* ---- expressions ---- */
 
 /* Behind the opening sign, up to the closing one. */
-static bool parse_list(struct parser *parser, const char *closing, struct node **list)
+static bool parse_list(struct parser *parser, const char *closing, struct script_node **list)
 {
 	bool first = true;
 
@@ -129,12 +113,12 @@ static bool parse_list(struct parser *parser, const char *closing, struct node *
 	return advance(parser);
 }
 
-static struct node *parse_map(struct parser *parser)
+static struct script_node *parse_map(struct parser *parser)
 {
-	struct node *map = node_new(parser, NODE_MAP);
+	struct script_node *map = node_new(parser, NODE_MAP);
 
 	if (map && is_sign(parser, "[") && (!advance(parser) || !parse_list(parser, "]", &map->first))) {
-		node_free(map);
+		script_node_free(map);
 		return NULL;
 	}
 	return map;
@@ -161,14 +145,14 @@ static bool parse_step(struct parser *parser, GString *path)
 }
 
 /* "args.prev->comm" becomes "prev->comm". */
-static struct node *parse_path(struct parser *parser, struct node *node)
+static struct script_node *parse_path(struct parser *parser, struct script_node *node)
 {
 	g_autoptr(GString) path = g_string_new(strcmp(node->text, "args") == 0 ? "" : node->text);
 
 	while (is_sign(parser, ".") || is_sign(parser, "->") || is_sign(parser, "[")) {
 		if (parse_step(parser, path))
 			continue;
-		node_free(node);
+		script_node_free(node);
 		return NULL;
 	}
 	g_free(node->text);
@@ -178,9 +162,9 @@ static struct node *parse_path(struct parser *parser, struct node *node)
 }
 
 /* "$p->member", where $p has been set to an argument or what is behind one. */
-static struct node *parse_variable(struct parser *parser)
+static struct script_node *parse_variable(struct parser *parser)
 {
-	struct node *node = node_new(parser, NODE_VARIABLE);
+	struct script_node *node = node_new(parser, NODE_VARIABLE);
 	const char *path = node ? g_hash_table_lookup(parser->pointers, node->text) : NULL;
 
 	if (!node || !is_sign(parser, "->"))
@@ -190,7 +174,7 @@ static struct node *parse_variable(struct parser *parser)
 			parser->error, SCRIPT_ERROR_TYPE, node->line, node->column,
 			"what %s points to is not known: it has to be set once, outside if, to curtask, an argument, or what is behind one",
 			node->text);
-		node_free(node);
+		script_node_free(node);
 		return NULL;
 	}
 	g_free(node->text);
@@ -204,9 +188,9 @@ static bool is_argument(const char *name)
 	       (g_str_has_prefix(name, "arg") && g_ascii_isdigit(name[3]) && name[4 + (name[4] != '\0')] == '\0');
 }
 
-static struct node *parse_named(struct parser *parser)
+static struct script_node *parse_named(struct parser *parser)
 {
-	struct node *node = node_new(parser, NODE_NAME);
+	struct script_node *node = node_new(parser, NODE_NAME);
 
 	if (!node)
 		return NULL;
@@ -214,7 +198,7 @@ static struct node *parse_named(struct parser *parser)
 		node->kind = NODE_CALL;
 		if (advance(parser) && parse_list(parser, ")", &node->first))
 			return node;
-		node_free(node);
+		script_node_free(node);
 		return NULL;
 	}
 	if (strcmp(node->text, "uid") == 0 || strcmp(node->text, "gid") == 0) {
@@ -250,9 +234,9 @@ static int64_t type_bits(const char *name)
 }
 
 /* Behind "(", if it is a cast to a number. */
-static struct node *parse_cast(struct parser *parser, int64_t bits)
+static struct script_node *parse_cast(struct parser *parser, int64_t bits)
 {
-	struct node *node = node_new(parser, NODE_CAST);
+	struct script_node *node = node_new(parser, NODE_CAST);
 
 	if (node) {
 		node->number = bits;
@@ -261,15 +245,15 @@ static struct node *parse_cast(struct parser *parser, int64_t bits)
 	}
 	if (node && node->a)
 		return node;
-	node_free(node);
+	script_node_free(node);
 	return NULL;
 }
 
 /* "(struct path *)arg0" keeps the words of the type: "((struct path *)arg0)". */
-static struct node *parse_struct_cast(struct parser *parser)
+static struct script_node *parse_struct_cast(struct parser *parser)
 {
 	g_autofree char *name = NULL;
-	struct node *node = NULL;
+	struct script_node *node = NULL;
 
 	if (!advance(parser))
 		return NULL;
@@ -295,9 +279,9 @@ static struct node *parse_struct_cast(struct parser *parser)
 }
 
 /* What is between them, and members of it. */
-static struct node *parse_parentheses(struct parser *parser)
+static struct script_node *parse_parentheses(struct parser *parser)
 {
-	struct node *node;
+	struct script_node *node;
 
 	if (!enter(parser) || !advance(parser))
 		return NULL;
@@ -310,13 +294,13 @@ static struct node *parse_parentheses(struct parser *parser)
 		node = parse_expression(parser);
 		parser->parentheses--;
 		if (node && !expect(parser, ")", "a )"))
-			g_clear_pointer(&node, node_free);
+			g_clear_pointer(&node, script_node_free);
 	}
 	parser->depth--;
 	return node && node->kind == NODE_PATH ? parse_path(parser, node) : node;
 }
 
-static struct node *parse_primary(struct parser *parser)
+static struct script_node *parse_primary(struct parser *parser)
 {
 	switch (parser->token.kind) {
 	case TOKEN_NUMBER:
@@ -335,16 +319,16 @@ static struct node *parse_primary(struct parser *parser)
 	return is_sign(parser, "(") ? parse_parentheses(parser) : fail(parser, "a value");
 }
 
-static struct node *parse_unary(struct parser *parser)
+static struct script_node *parse_unary(struct parser *parser)
 {
 	if (!is_sign(parser, "!") && !is_sign(parser, "-") && !is_sign(parser, "~"))
 		return parse_primary(parser);
-	struct node *node = enter(parser) ? node_new(parser, NODE_UNARY) : NULL;
+	struct script_node *node = enter(parser) ? node_new(parser, NODE_UNARY) : NULL;
 
 	if (node)
 		node->a = parse_unary(parser);
 	if (!node || !node->a) {
-		node_free(node);
+		script_node_free(node);
 		return NULL;
 	}
 	parser->depth--;
@@ -372,18 +356,18 @@ static bool is_operator(struct parser *parser, size_t row)
 	return !skipped || *ahead.at != '{';
 }
 
-static struct node *parse_binary(struct parser *parser, size_t row)
+static struct script_node *parse_binary(struct parser *parser, size_t row)
 {
-	struct node *left = row == G_N_ELEMENTS(operators) ? parse_unary(parser) : parse_binary(parser, row + 1);
+	struct script_node *left = row == G_N_ELEMENTS(operators) ? parse_unary(parser) : parse_binary(parser, row + 1);
 
 	while (row < G_N_ELEMENTS(operators) && left && is_operator(parser, row)) {
-		struct node *node = node_new(parser, NODE_BINARY);
+		struct script_node *node = node_new(parser, NODE_BINARY);
 
 		if (node)
 			node->b = parse_binary(parser, row + 1);
 		if (!node || !node->b) {
-			node_free(node);
-			node_free(left);
+			script_node_free(node);
+			script_node_free(left);
 			return NULL;
 		}
 		node->a = left;
@@ -392,9 +376,9 @@ static struct node *parse_binary(struct parser *parser, size_t row)
 	return left;
 }
 
-static struct node *parse_expression(struct parser *parser)
+static struct script_node *parse_expression(struct parser *parser)
 {
-	struct node *condition = enter(parser) ? parse_binary(parser, 0) : NULL, *node;
+	struct script_node *condition = enter(parser) ? parse_binary(parser, 0) : NULL, *node;
 
 	if (!condition || !is_sign(parser, "?")) {
 		parser->depth -= condition != NULL;
@@ -402,7 +386,7 @@ static struct node *parse_expression(struct parser *parser)
 	}
 	node = node_new(parser, NODE_TERNARY);
 	if (!node) {
-		node_free(condition);
+		script_node_free(condition);
 		return NULL;
 	}
 	node->a = condition;
@@ -412,7 +396,7 @@ static struct node *parse_expression(struct parser *parser)
 	parser->depth--;
 	if (node->c)
 		return node;
-	node_free(node);
+	script_node_free(node);
 	return NULL;
 }
 
@@ -429,9 +413,9 @@ static bool is_assignment(const struct parser *parser)
 }
 
 /* A variable is set: to a path, which its members are found by. */
-static void note_pointer(struct parser *parser, const struct node *assign)
+static void note_pointer(struct parser *parser, const struct script_node *assign)
 {
-	const struct node *value = assign->b;
+	const struct script_node *value = assign->b;
 	const bool has_path =
 		value->kind == NODE_PATH || (value->kind == NODE_NAME && strcmp(value->text, "curtask") == 0);
 	const bool is_known = has_path && parser->blocks == 1 && strcmp(assign->text, "=") == 0 &&
@@ -441,17 +425,17 @@ static void note_pointer(struct parser *parser, const struct node *assign)
 }
 
 /* Behind a variable or a map. */
-static struct node *parse_change(struct parser *parser, struct node *target)
+static struct script_node *parse_change(struct parser *parser, struct script_node *target)
 {
 	const bool steps = is_sign(parser, "++") || is_sign(parser, "--");
-	struct node *node = NULL;
+	struct script_node *node = NULL;
 
 	if (steps || is_assignment(parser))
 		node = node_new(parser, steps ? NODE_STEP : NODE_ASSIGN);
 	else
 		fail(parser, "=, ++ or another change of the variable");
 	if (!node) {
-		node_free(target);
+		script_node_free(target);
 		return NULL;
 	}
 	node->a = target;
@@ -463,20 +447,20 @@ static struct node *parse_change(struct parser *parser, struct node *target)
 			note_pointer(parser, node);
 		return node;
 	}
-	node_free(node);
+	script_node_free(node);
 	return NULL;
 }
 
-static struct node *parse_target(struct parser *parser)
+static struct script_node *parse_target(struct parser *parser)
 {
 	if (parser->token.kind == TOKEN_VARIABLE)
 		return node_new(parser, NODE_VARIABLE);
 	return parser->token.kind == TOKEN_MAP ? parse_map(parser) : fail(parser, "a variable or a map");
 }
 
-static struct node *parse_if(struct parser *parser)
+static struct script_node *parse_if(struct parser *parser)
 {
-	struct node *node = enter(parser) ? node_new(parser, NODE_IF) : NULL;
+	struct script_node *node = enter(parser) ? node_new(parser, NODE_IF) : NULL;
 	bool done = node && (node->a = parse_expression(parser)) && parse_block(parser, &node->first);
 
 	if (done && is_name(parser, "else")) {
@@ -489,18 +473,18 @@ static struct node *parse_if(struct parser *parser)
 	parser->depth--;
 	if (done)
 		return node;
-	node_free(node);
+	script_node_free(node);
 	return NULL;
 }
 
-static struct node *parse_statement(struct parser *parser)
+static struct script_node *parse_statement(struct parser *parser)
 {
-	struct node *node;
+	struct script_node *node;
 
 	if (is_sign(parser, "++") || is_sign(parser, "--")) {
 		node = node_new(parser, NODE_STEP);
 		if (node && !(node->a = parse_target(parser)))
-			g_clear_pointer(&node, node_free);
+			g_clear_pointer(&node, script_node_free);
 		return node;
 	}
 	if (is_name(parser, "if"))
@@ -513,7 +497,7 @@ static struct node *parse_statement(struct parser *parser)
 			return node;
 		script_fail(parser->error, SCRIPT_ERROR_SYNTAX, node->line, node->column,
 		            "this is no statement; one calls a function, as printf or exit, or changes a variable");
-		node_free(node);
+		script_node_free(node);
 		return NULL;
 	}
 	node = parse_target(parser);
@@ -521,7 +505,7 @@ static struct node *parse_statement(struct parser *parser)
 }
 
 /* In braces. */
-static bool parse_block(struct parser *parser, struct node **first)
+static bool parse_block(struct parser *parser, struct script_node **first)
 {
 	if (!expect(parser, "{", "a {"))
 		return false;
@@ -570,9 +554,7 @@ static bool parse_probe(struct parser *parser, struct script *script, struct cla
 	lexer->line = parser->token.line;
 	lexer->column = parser->token.column;
 	probe_written_parse(text, n, &written);
-	g_array_append_val(clause->probes, written);
-	if (!g_ptr_array_find_with_equal_func(script->probes, written.name, g_str_equal, NULL))
-		g_ptr_array_add(script->probes, written.name);
+	script_clause_add_probe(script, clause, &written);
 	lexer_advance(lexer, n);
 	return advance(parser);
 }
@@ -587,18 +569,10 @@ static bool parse_predicate(struct parser *parser, struct clause *clause)
 	return clause->predicate && expect(parser, "/", "the / at the end of the predicate");
 }
 
-static void written_clear(gpointer data)
-{
-	probe_written_clear(data);
-}
-
 static bool parse_clause(struct parser *parser, struct script *script)
 {
-	struct clause *clause = g_new0(struct clause, 1);
+	struct clause *clause = script_clause_new(script);
 
-	clause->probes = g_array_new(FALSE, FALSE, sizeof(struct probe_written));
-	g_array_set_clear_func(clause->probes, written_clear);
-	g_ptr_array_add(script->clauses, clause);
 	if (!parse_probe(parser, script, clause))
 		return false;
 	while (is_sign(parser, ","))

@@ -5,6 +5,7 @@
 
 #include "lib/probe_name/probe_name.h"
 #include "lib/script/script.h"
+#include "lib/script/script_tree.h"
 
 enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_STRING, TOKEN_VARIABLE, TOKEN_MAP, TOKEN_SIGN };
 
@@ -31,41 +32,10 @@ void lexer_advance(struct lexer *lexer, size_t n);
 void script_fail(GError **error, enum script_error code, unsigned line, unsigned column, const char *format, ...)
 	G_GNUC_PRINTF(5, 6);
 
-enum node_kind {
-	/* expressions */
-	NODE_NUMBER,   /* number */
-	NODE_STRING,   /* text */
-	NODE_VARIABLE, /* text */
-	NODE_MAP,      /* text; first: keys */
-	NODE_NAME,     /* text: a builtin */
-	NODE_PATH,     /* text: "prev->comm", behind `args`, or of an argument by its number or `curtask` */
-	NODE_CALL,     /* text; first: arguments */
-	NODE_UNARY,    /* text: the sign; a */
-	NODE_BINARY,   /* text; a, b */
-	NODE_TERNARY,  /* a, b, c */
-	NODE_CAST,     /* number: bits, negative if signed; a */
-	/* statements */
-	NODE_ASSIGN, /* text: "=", "+=", ...; a, b */
-	NODE_STEP,   /* text: "++" or "--"; a */
-	NODE_IF,     /* a; first, second: statements */
-	NODE_RETURN,
-};
-
-struct node {
-	enum node_kind kind;
-	unsigned line, column;
-	char *text;
-	int64_t number;
-	struct node *a, *b, *c;
-	struct node *first, *second; /* lists by `next` */
-	struct node *next;
-};
-void node_free(struct node *node); /* and those behind it */
-
 struct clause {
-	GArray *probes;         /* of struct probe_written */
-	struct node *predicate; /* NULL: none */
-	struct node *statements;
+	GArray *probes;                /* of struct probe_written */
+	struct script_node *predicate; /* NULL: none */
+	struct script_node *statements;
 };
 
 struct map_entry {
@@ -81,12 +51,18 @@ struct program {
 
 struct script {
 	GPtrArray *clauses;  /* of struct clause */
-	GPtrArray *probes;   /* script_probes */
+	GPtrArray *probes;   /* script_probes, with its NULL */
 	GPtrArray *maps;     /* of struct map_entry */
 	GArray *actions;     /* of struct script_action; their texts belong to the tree */
 	GPtrArray *programs; /* of struct program */
 	bool has_events;     /* event() is a statement */
 };
+
+/* script.c: without clauses; and one more of them, without a statement. */
+struct script *script_empty(void);
+struct clause *script_clause_new(struct script *script);
+/* The clause is for this probe, too; takes what `written` has. */
+void script_clause_add_probe(struct script *script, struct clause *clause, const struct probe_written *written);
 
 /* script_parser.c */
 bool script_read(struct script *script, const char *text, const char *const *parameters, GError **error);

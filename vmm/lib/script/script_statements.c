@@ -4,16 +4,16 @@
 
 #include "lib/script/script_compile.h"
 
-static bool compile_statements(struct compiler *compiler, const struct node *first);
+static bool compile_statements(struct compiler *compiler, const struct script_node *first);
 
-static bool fail(struct compiler *compiler, const struct node *node, const char *why)
+static bool fail(struct compiler *compiler, const struct script_node *node, const char *why)
 {
 	return compile_fail(compiler, node, SCRIPT_ERROR_TYPE, why);
 }
 
 /* ---- what a program sends ---- */
 
-static bool add_action(struct compiler *compiler, const struct node *node, const struct script_action *action,
+static bool add_action(struct compiler *compiler, const struct script_node *node, const struct script_action *action,
                        unsigned operation, unsigned at, unsigned words)
 {
 	const int64_t number = compiler->script->actions->len;
@@ -43,7 +43,7 @@ static bool is_shown_as_text(enum script_type type)
 	return type == SCRIPT_KSYM || type == SCRIPT_RWBS || type == SCRIPT_PROBE;
 }
 
-static bool check_format(struct compiler *compiler, const struct node *node, const struct script_action *action)
+static bool check_format(struct compiler *compiler, const struct script_node *node, const struct script_action *action)
 {
 	unsigned n = 0;
 
@@ -68,12 +68,12 @@ static bool check_format(struct compiler *compiler, const struct node *node, con
 	return n == action->n_sent || fail(compiler, node, "there are more values than conversions in the format");
 }
 
-static bool send_values(struct compiler *compiler, const struct node *node, const struct node *first,
+static bool send_values(struct compiler *compiler, const struct script_node *node, const struct script_node *first,
                         struct script_action *action)
 {
 	unsigned at, words;
 
-	for (const struct node *value = first; value; value = value->next)
+	for (const struct script_node *value = first; value; value = value->next)
 		if (action->n_sent++ == SCRIPT_SENT_MAX)
 			return compile_fail(compiler, node, SCRIPT_ERROR_LIMIT,
 			                    "at most 16 values can be printed at once");
@@ -85,7 +85,7 @@ static bool send_values(struct compiler *compiler, const struct node *node, cons
 	       add_action(compiler, node, action, VPROF_PROGRAM_SEND, at, words);
 }
 
-static bool compile_printf(struct compiler *compiler, const struct node *call)
+static bool compile_printf(struct compiler *compiler, const struct script_node *call)
 {
 	struct script_action action = {.kind = SCRIPT_PRINTF};
 
@@ -95,23 +95,23 @@ static bool compile_printf(struct compiler *compiler, const struct node *call)
 	return send_values(compiler, call, call->first->next, &action);
 }
 
-static bool of_map(struct compiler *compiler, const struct node *call, struct script_action *action)
+static bool of_map(struct compiler *compiler, const struct script_node *call, struct script_action *action)
 {
-	const struct node *map = call->first;
+	const struct script_node *map = call->first;
 
 	if (!map || map->kind != NODE_MAP || map->first)
 		return fail(compiler, call, "this takes a map, without a key");
 	return compile_map_find(compiler, map, &action->map);
 }
 
-static bool compile_print(struct compiler *compiler, const struct node *call)
+static bool compile_print(struct compiler *compiler, const struct script_node *call)
 {
 	struct script_action action = {.kind = SCRIPT_PRINT};
 	int64_t top = 0, div = 0;
 
 	if (!compile_takes(compiler, call, 1, 3, "print(@x), print(@x, TOP, DIVISOR) or print(VALUE)"))
 		return false;
-	const struct node *limit = call->first->next;
+	const struct script_node *limit = call->first->next;
 	if (call->first->kind != NODE_MAP || call->first->first)
 		return limit ? fail(compiler, limit, "only a map is printed with a limit")
 		             : send_values(compiler, call, call->first, &action);
@@ -124,7 +124,7 @@ static bool compile_print(struct compiler *compiler, const struct node *call)
 	return of_map(compiler, call, &action) && add_action(compiler, call, &action, VPROF_PROGRAM_SEND, 0, 0);
 }
 
-static bool compile_statement_call(struct compiler *compiler, const struct node *call)
+static bool compile_statement_call(struct compiler *compiler, const struct script_node *call)
 {
 	struct script_action action = {.kind = SCRIPT_EXIT};
 
@@ -152,7 +152,7 @@ static bool compile_statement_call(struct compiler *compiler, const struct node 
 
 /* ---- variables ---- */
 
-static bool compile_variable_assign(struct compiler *compiler, const struct node *node)
+static bool compile_variable_assign(struct compiler *compiler, const struct script_node *node)
 {
 	const bool plain = strcmp(node->text, "=") == 0;
 	struct variable *variable;
@@ -169,22 +169,22 @@ static bool compile_variable_assign(struct compiler *compiler, const struct node
 	return variable && compile_copy(compiler, node, variable->value.type, variable->value.at, value.at);
 }
 
-static bool compile_variable_step(struct compiler *compiler, const struct node *node)
+static bool compile_variable_step(struct compiler *compiler, const struct script_node *node)
 {
-	struct node one = {.kind = NODE_NUMBER, .line = node->line, .column = node->column, .number = 1};
-	const struct node assign = {.kind = NODE_ASSIGN,
-	                            .line = node->line,
-	                            .column = node->column,
-	                            .text = node->text[0] == '+' ? (char *)"+=" : (char *)"-=",
-	                            .a = node->a,
-	                            .b = &one};
+	struct script_node one = {.kind = NODE_NUMBER, .line = node->line, .column = node->column, .number = 1};
+	const struct script_node assign = {.kind = NODE_ASSIGN,
+	                                   .line = node->line,
+	                                   .column = node->column,
+	                                   .text = node->text[0] == '+' ? (char *)"+=" : (char *)"-=",
+	                                   .a = node->a,
+	                                   .b = &one};
 
 	return compile_variable_assign(compiler, &assign);
 }
 
 /* ---- statements ---- */
 
-static bool compile_if(struct compiler *compiler, const struct node *node)
+static bool compile_if(struct compiler *compiler, const struct script_node *node)
 {
 	struct value condition;
 	size_t other, end;
@@ -205,7 +205,7 @@ static bool compile_if(struct compiler *compiler, const struct node *node)
 	return true;
 }
 
-static bool leave_clause(struct compiler *compiler, const struct node *node, const struct value *condition)
+static bool leave_clause(struct compiler *compiler, const struct script_node *node, const struct value *condition)
 {
 	size_t at;
 	const bool done = compile_jump(compiler, node, condition, &at);
@@ -214,7 +214,7 @@ static bool leave_clause(struct compiler *compiler, const struct node *node, con
 	return done;
 }
 
-static bool compile_statement(struct compiler *compiler, const struct node *node)
+static bool compile_statement(struct compiler *compiler, const struct script_node *node)
 {
 	switch (node->kind) {
 	case NODE_ASSIGN:
@@ -232,9 +232,9 @@ static bool compile_statement(struct compiler *compiler, const struct node *node
 	}
 }
 
-static bool compile_statements(struct compiler *compiler, const struct node *first)
+static bool compile_statements(struct compiler *compiler, const struct script_node *first)
 {
-	for (const struct node *node = first; node; node = node->next) {
+	for (const struct script_node *node = first; node; node = node->next) {
 		const unsigned temporary = compiler->temporary;
 
 		if (!compile_statement(compiler, node))
