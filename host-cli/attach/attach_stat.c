@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "engine/counters.h"
-#include "engine/engine_find.h"
 #include "engine/engine_process.h"
 #include "reading/kvm_exits.h"
 #include "reading/vcpu_clocks.h"

@@ -7,7 +7,7 @@
 #include "attach/attach.h"
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "engine/guest_list.h"
 #include "reading/symbol_options.h"
 #include "record/recorder.h"
@@ -241,7 +241,7 @@ static int attach_record(const struct attach_values *given, const char *domain, 
 	struct attachment attachment = {.given = given, .output = output};
 	json_t *session = attach_engine_check(&given->engine, domain, &error) &&
 	                                  symbol_options_check(&given->symbols, &error) &&
-	                                  agent_service_check(given->agent, &error)
+	                                  (!given->agent || agent_service_check(given->agent, &error))
 	                          ? session_arguments(given, &error)
 	                          : NULL;
 	int status;

@@ -7,6 +7,7 @@
 #include "cmd/command.h"
 #include "engine/counters.h"
 #include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "reading/input.h"
 #include "record/recorder.h"
 #include "record/recorder_options.h"

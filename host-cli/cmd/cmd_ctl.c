@@ -11,6 +11,7 @@
 #include "engine/ctl_input.h"
 #include "engine/ctl_request.h"
 #include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "cmd/command.h"
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "engine/guest_engine.h"
 #include "reading/vcpu_clocks.h"
 #include "ui/message.h"

@@ -4,6 +4,7 @@
 
 #include "cmd/command.h"
 #include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "lib/probe_name/probe_name.h"
 #include "trace/probe_lines.h"
 #include "trace/trace_program.h"

@@ -7,7 +7,7 @@
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "engine/counters.h"
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "reading/vcpu_clocks.h"
 #include "run/guest_run.h"
 #include "ui/message.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cmd/command.h"
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "lib/probe_name/probe_name.h"
 #include "lib/record/output.h"
 #include "trace/trace_event.h"

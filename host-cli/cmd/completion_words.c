@@ -6,6 +6,7 @@
 #include "cmd/completion.h"
 #include "ctl_methods.h"
 #include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "engine/guest_list.h"
 #include "export/export.h"
 #include "lib/probe_name/probe_name.h"

@@ -14,7 +14,7 @@
 #include "daemon/daemon_cost.h"
 #include "daemon/daemon_parts.h"
 #include "engine/attach_engine.h"
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "engine/guest_list.h"
 #include "lib/parser/parser.h"
 #include "push/push_recording.h"

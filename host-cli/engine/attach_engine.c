@@ -75,7 +75,8 @@ struct engine_process *attach_engine_start(const struct attach_engine_options *o
 {
 	struct attach_engine_options resolved = *options;
 
-	guest_resolve(&resolved, &domain);
+	if (domain)
+		guest_resolve(&resolved, &domain);
 	g_autoptr(GPtrArray) arguments = guest_arguments(&resolved, domain, duration_s);
 
 	g_ptr_array_add(arguments, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "engine/counters.h"
 
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

@@ -3,24 +3,12 @@
 
 #include <string.h>
 
+#include "engine/engine_process.h"
 #include "ui/text.h"
 
 #define SOCKET_SUFFIX ".sock"
 
 G_DEFINE_QUARK(vprof_engine_find_error, engine_find_error)
-
-json_t *engine_ask(struct client *client, const char *method, json_t *arguments, GError **error)
-{
-	return json_printable(client_execute(client, method, arguments, NULL, NULL, ENGINE_ANSWER_TIMEOUT_MS, error));
-}
-
-bool engine_tell(struct client *client, const char *method, json_t *arguments, GError **error)
-{
-	json_t *answer = engine_ask(client, method, arguments, error);
-
-	json_decref(answer);
-	return answer != NULL;
-}
 
 char *engine_name(const char *socket_path)
 {

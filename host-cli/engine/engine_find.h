@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Finds running engines, as `vprof list` shows them, and calls their methods. */
+/* Finds running engines, as `vprof list` shows them. */
 #ifndef VPROF_CLI_ENGINE_ENGINE_FIND_H
 #define VPROF_CLI_ENGINE_ENGINE_FIND_H
 
@@ -11,16 +11,6 @@ enum engine_find_error {
 	ENGINE_FIND_ERROR_NONE,
 	ENGINE_FIND_ERROR_AMBIGUOUS,
 };
-
-#define ENGINE_ANSWER_TIMEOUT_MS 10000u
-
-/*
- * Calls `method`; steals `arguments`. Returns the answer, printable, or NULL if the engine refuses, is gone, or takes
- * longer than ENGINE_ANSWER_TIMEOUT_MS.
- */
-json_t *engine_ask(struct client *client, const char *method, json_t *arguments, GError **error);
-/* The same, for a method without results. */
-bool engine_tell(struct client *client, const char *method, json_t *arguments, GError **error);
 
 /* The name of the engine with that socket, as of its guest. New string. */
 char *engine_name(const char *socket_path);

@@ -3,7 +3,7 @@
 
 #include <vprof/control.h>
 
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "lib/record/writer.h"
 #include "ui/text.h"
 

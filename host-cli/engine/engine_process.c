@@ -258,3 +258,18 @@ char *engine_process_death(struct engine_process *engine)
 		                       strsignal(WTERMSIG(engine->wait_status)));
 	return g_strdup_printf("exited with status %d", WEXITSTATUS(engine->wait_status));
 }
+
+/* ---- calls ---- */
+
+json_t *engine_ask(struct client *client, const char *method, json_t *arguments, GError **error)
+{
+	return json_printable(client_execute(client, method, arguments, NULL, NULL, ENGINE_ANSWER_TIMEOUT_MS, error));
+}
+
+bool engine_tell(struct client *client, const char *method, json_t *arguments, GError **error)
+{
+	json_t *answer = engine_ask(client, method, arguments, error);
+
+	json_decref(answer);
+	return answer != NULL;
+}

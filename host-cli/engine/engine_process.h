@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The engine of `vprof run` or `vprof attach`: a child process and the control connection to it. */
+/* An engine: a child process with a control connection, and calls of its methods. */
 #ifndef VPROF_CLI_ENGINE_ENGINE_PROCESS_H
 #define VPROF_CLI_ENGINE_ENGINE_PROCESS_H
 
@@ -63,5 +63,17 @@ int engine_process_pidfd(const struct engine_process *engine); /* readable when 
  * runs after a second. New string.
  */
 char *engine_process_death(struct engine_process *engine);
+
+/* ---- calls of an engine's methods, also of one that ran before ---- */
+
+#define ENGINE_ANSWER_TIMEOUT_MS 10000u
+
+/*
+ * Calls `method`; steals `arguments`. Returns the answer, printable, or NULL if the engine refuses, is gone, or takes
+ * longer than ENGINE_ANSWER_TIMEOUT_MS.
+ */
+json_t *engine_ask(struct client *client, const char *method, json_t *arguments, GError **error);
+/* The same, for a method without results. */
+bool engine_tell(struct client *client, const char *method, json_t *arguments, GError **error);
 
 #endif

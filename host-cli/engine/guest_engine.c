@@ -2,6 +2,7 @@
 #include "engine/guest_engine.h"
 
 #include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "lib/parser/parser.h"
 #include "ui/text.h"
 

@@ -129,7 +129,7 @@ static uint64_t process_named(const json_t *guests, const char *name)
 
 void guest_resolve(struct attach_engine_options *options, const char **name)
 {
-	if (!*name || options->connect || options->pid != 0)
+	if (options->connect || options->pid != 0)
 		return;
 	g_autoptr(GArray) processes = guest_list_processes(NULL);
 	json_t *guests = guest_list_join(NULL, processes);

@@ -28,8 +28,9 @@ GArray *guest_list_processes(unsigned *denied);
 json_t *guest_list_join(const json_t *domains, const GArray *processes);
 
 /*
- * A guest is also named by *name as listed, unless options->connect or options->pid says otherwise: if it is a process
- * that is no domain, options->pid becomes its, and *name NULL. Other names, also unknown ones, are for libvirt.
+ * A guest is also named by *name as listed, unless options->connect or options->pid (then *name may be NULL) says
+ * otherwise: if it is a process that is no domain, options->pid becomes its, and *name NULL. Other names, also unknown
+ * ones, are for libvirt.
  */
 void guest_resolve(struct attach_engine_options *options, const char **name);
 

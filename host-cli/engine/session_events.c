@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <vprof/recording.h>
 
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "lib/record/ring_reader.h"
 #include "ui/text.h"
 

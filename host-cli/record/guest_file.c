@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "lib/parser/parser.h"
 
 #define PIECE_BYTES (1u << 16)

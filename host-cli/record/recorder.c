@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
-#include "engine/engine_find.h"
 #include "engine/engine_modules.h"
+#include "engine/engine_process.h"
 #include "engine/session_events.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"

@@ -6,7 +6,7 @@
 #include <vprof/control.h>
 
 #include "engine/counters.h"
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "ui/interrupt.h"
 #include "ui/message.h"
 #include "ui/text.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "lib/record/hex.h"
 #include "lib/symbol/cfi.h"
 #include "lib/symbol/image.h"

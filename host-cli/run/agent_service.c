@@ -48,7 +48,7 @@ bool agent_service_check(const char *where, GError **error)
 {
 	uint32_t port;
 
-	return !where || !g_str_has_prefix(where, AGENT_VSOCK_PREFIX) || agent_vsock_port(where, &port, error);
+	return !g_str_has_prefix(where, AGENT_VSOCK_PREFIX) || agent_vsock_port(where, &port, error);
 }
 
 static bool open_vsock(struct agent_service *service, const char *where, const json_t *guest, GError **error)

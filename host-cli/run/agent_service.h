@@ -23,7 +23,7 @@ enum agent_service_error {
 
 struct agent_service;
 
-/* Checks the syntax of `where`; NULL is valid. Error: UNITS_ERROR. */
+/* Checks the syntax of `where`. Error: UNITS_ERROR. */
 bool agent_service_check(const char *where, GError **error);
 
 /*

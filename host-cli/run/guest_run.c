@@ -8,7 +8,6 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
-#include "engine/engine_find.h"
 #include "engine/engine_process.h"
 #include "lib/process/program_find.h"
 #include "run/run_terminal.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "run/run_terminal.h"
 #include "ui/message.h"
 #include "ui/progress.h"

@@ -3,7 +3,7 @@
 
 #include <vprof/recording.h>
 
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "engine/session_events.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"

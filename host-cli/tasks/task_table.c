@@ -5,8 +5,8 @@
 #include <string.h>
 #include <vprof/control.h>
 
-#include "engine/engine_find.h"
 #include "engine/engine_modules.h"
+#include "engine/engine_process.h"
 #include "engine/guest_kernel.h"
 #include "lib/profile/chain.h"
 #include "lib/record/hex.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <vprof/control.h>
 
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "engine/guest_engine.h"
 #include "engine/guest_kernel.h"
 #include "engine/session_events.h"

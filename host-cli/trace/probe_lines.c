@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "lib/probe_name/probe_name.h"
 #include "lib/symbol/source_lines.h"
 #include "lib/symbol/symtab.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <vprof/probe.h>
 
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "lib/profile/mappings.h"
 #include "lib/profile/resolver.h"
 #include "trace/trace_program.h"

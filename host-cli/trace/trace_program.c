@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "lib/code/function_returns.h"
 #include "lib/probe_name/probe_name.h"
 #include "lib/symbol/symtab.h"

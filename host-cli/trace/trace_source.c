@@ -6,6 +6,7 @@
 #include <vprof/probe.h>
 
 #include "engine/engine_find.h"
+#include "engine/engine_process.h"
 #include "engine/session_events.h"
 #include "lib/probe_name/probe_name.h"
 #include "lib/record/reader.h"
