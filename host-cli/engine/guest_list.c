@@ -46,7 +46,7 @@ static char *guest_name(const struct vmm_name *vmm, pid_t pid)
 	return g_strdup_printf("%s-%d", lower, (int)pid);
 }
 
-/* The guest whose member has this value; NULL if none has. */
+/* The guest that has this value in a member; NULL: none has. */
 static json_t *guest_with(const json_t *guests, const char *member, const char *value)
 {
 	json_t *guest;

@@ -13,7 +13,7 @@
 
 #include "engine/attach_engine.h"
 
-#define GUEST_LIST_DOMAINS_VMM "QEMU" /* the only one whose domains vprof-attach asks libvirt for */
+#define GUEST_LIST_DOMAINS_VMM "QEMU" /* vprof-attach asks libvirt for domains of this one only */
 
 /*
  * All of them, with options->connect the domains of that libvirt only; new reference. Where libvirt is not named and

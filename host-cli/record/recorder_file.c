@@ -189,7 +189,7 @@ void recorder_comm(struct recorder *recorder, uint32_t pid, uint32_t tid, const 
 
 #define NAMED_MAX 8u
 
-/* Files whose functions have callers only where frame pointers lead to them. */
+/* Files without tables: callers of their functions are found by frame pointers only. */
 static void missing_tables(const struct recorder *recorder, json_t *missing)
 {
 	json_t *tables = recorder->tables ? recorder_tables_json(recorder->tables) : NULL;

@@ -69,7 +69,7 @@ struct recorder_tables {
 	struct user_symbols *debuginfod;     /* [t] */
 	GHashTable *done;                    /* [t] build-ids that have tables, or for which there is none */
 	GThread *thread;                     /* [I] */
-	_Atomic bool over;                   /* [a] nobody waits for tables any more */
+	_Atomic bool over;                   /* [a] tables are no longer waited for */
 	GAsyncQueue *wanted, *handled;       /* [I] of struct wanted *: to the other thread, and back */
 	GAsyncQueue *made;                   /* [I] of struct made * */
 	GQueue *asks;                        /* [m] of struct wanted *: what the guest is to be asked for */
