@@ -10,9 +10,9 @@ import harness
 import json_schemas
 from harness import VMM, VPROF, guest
 
-SECONDS = 1
-# A vCPU's time on a busy machine: all there is to be sure of.
+SECONDS = 1  # at first: longer where a vCPU gets less of a processor
 RAN_MIN_NS = 50_000_000
+SAMPLES_MIN = 25
 
 
 class Counters(harness.ProgramTest):
@@ -33,27 +33,31 @@ class Counters(harness.ProgramTest):
     def counter(self, *arguments):
         return json_schemas.check(self, "counter", json.loads(self.run_program(VPROF, "counter", *arguments, "--json")[0]))
 
-    def count(self, *arguments):
-        return self.counter("count", self.path, "--duration", SECONDS, *arguments)
+    def count(self, *arguments, guest=None):
+        """Until the guest has run for a while."""
+        return harness.longer_until(lambda counted: max(counter.get("value", 0) for counter in counted) > RAN_MIN_NS,
+                                    lambda seconds: self.counter("count", guest or self.path, "--duration", seconds, *arguments), SECONDS)[0]
+
+    def cpu_ns(self):
+        return json.loads(self.run_program(VPROF, "mpstat", "--json", self.path)[0])["total"]["clocks-ns"]["cpu"]
 
     def test_counts_agree_with_the_engines_clocks(self):
         engine = self.engine(guest("hang"))
-        began = time.monotonic()
-        before = json.loads(self.run_program(VPROF, "mpstat", "--json", self.path)[0])
-        counted, = self.count("-e", "task-clock")
-        after = json.loads(self.run_program(VPROF, "mpstat", "--json", self.path)[0])
-        ran = after["total"]["clocks-ns"]["cpu"] - before["total"]["clocks-ns"]["cpu"]
-        self.assertGreater(counted["value"], RAN_MIN_NS)
-        # The clocks are read earlier and later, by as long as programs take to start here.
+
+        def count(seconds):
+            """The count, the CPU time by the clocks, and how much of that may be uncounted: they are read earlier and later."""
+            before, began = self.cpu_ns(), time.monotonic_ns()
+            counted, = self.counter("count", self.path, "--duration", seconds, "-e", "task-clock")
+            return counted, self.cpu_ns() - before, time.monotonic_ns() - began - seconds * 10**9
+        (counted, ran, uncounted), _ = harness.longer_until(lambda answer: answer[0]["value"] > max(RAN_MIN_NS, answer[2]), count, SECONDS)
         self.assertLessEqual(counted["value"], ran)
-        self.assertGreater(counted["value"], 0.6 * ran * SECONDS / (time.monotonic() - began))
+        self.assertGreaterEqual(counted["value"], ran - uncounted)  # one vCPU runs
         self.assertEqual(counted["value"], sum(vcpu["value"] for vcpu in counted["vcpus"]))
         self.end(engine)
 
     def test_estimates_find_the_mode(self):
         engine = self.engine(guest("hang"))
-        exact, estimate = self.count("-e", "task-clock"), self.count("-e", "task-clock", "--estimate")
-        self.assertGreater(exact[0]["value"], RAN_MIN_NS)
+        estimate = self.count("-e", "task-clock", "--estimate")
         modes = estimate[0]["modes"]
         self.assertEqual(modes["user"], 0)
         self.assertGreater(modes["kernel"], 0.9 * estimate[0]["value"])
@@ -68,27 +72,33 @@ class Counters(harness.ProgramTest):
         self.assertIn(f"{len(samples)} samples in", said)
         return samples
 
+    def hang_here(self, samples, event="task-clock"):
+        return [sample for sample in samples if sample["event"] == event and sample["symbol"] == "hang_here" and sample["mode"] == "kernel"]
+
+    def record_enough(self, *arguments, events=("task-clock",)):
+        """Until each of the events has enough samples in the guest's function."""
+        return harness.longer_until(lambda samples: min(len(self.hang_here(samples, event)) for event in events) > SAMPLES_MIN,
+                                    lambda seconds: self.record(*arguments, "--duration", seconds), SECONDS)[0]
+
     def test_samples_are_recorded(self):
         engine = self.engine(guest("hang"))
-        samples = self.record("-e", "task-clock", "-e", "timer", "-F", 100, "--duration", SECONDS)
-        for event in "task-clock", "timer":
+        events = "task-clock", "timer"
+        samples = self.record_enough("-e", "task-clock", "-e", "timer", "-F", 100, events=events)
+        for event in events:
             of = [sample for sample in samples if sample["event"] == event]
-            self.assertGreater(len(of), RAN_MIN_NS // 2_000_000)
-            there = [sample for sample in of if sample["symbol"] == "hang_here" and sample["mode"] == "kernel"]
+            there = self.hang_here(samples, event)
             # The clocks go on in the VMM, which a slow host is in for more than a tenth of the time at each sample.
             self.assertGreater(len(there), 0.7 * len(of))
             self.assertEqual({sample["vcpu"] for sample in there}, {0})  # the other is never started
         # By a period: each sample stands for that, or for several of them.
-        samples = self.record("-c", 5_000_000, "--duration", SECONDS)
-        self.assertGreater(len(samples), RAN_MIN_NS // 10_000_000)
+        samples = self.record_enough("-c", 5_000_000)
         # The first one, and one after a pause, have the rest of a period, by whatever the clock began with.
         self.assertEqual({sample["event"] for sample in samples}, {"task-clock"})
         self.assertGreaterEqual(sum(sample["period"] for sample in samples), 0.99 * 5_000_000 * (len(samples) - 1))
         self.assertEqual(self.record("--cr3", "0x1000", "--duration", 1), [])
         symbols = self.run_program("nm", guest("hang"))[0]
         page_tables, = re.findall(r"^([0-9a-f]+) D pml4$", symbols, re.MULTILINE)
-        its_own = self.record("--cr3", f"0x{page_tables}", "--duration", SECONDS)
-        self.assertGreater(len([sample for sample in its_own if sample["symbol"] == "hang_here"]), RAN_MIN_NS // 2_000_000)
+        self.record_enough("--cr3", f"0x{page_tables}")
         self.assertFalse(self.counter("list", self.path))
         self.refused(VPROF, "counter", "record", self.path, "-F", 1, "-c", 1, status=2, message="exclude each other")
         self.refused(VPROF, "counter", "record", self.path, "-p", 1, message="cannot tell the guest's tasks apart")
@@ -98,23 +108,25 @@ class Counters(harness.ProgramTest):
     def test_call_chains(self):
         """Of a guest that `run` serves, beside its session, with what this host cannot count left out."""
         name = f"g{id(self)}"
-        run = self.start(VPROF, "run", "--demo", "--append", "seconds=60", "--no-report", "--name", name, "-o", self.folder / "session")
+        run = self.start(VPROF, "run", "--demo", "--append", "seconds=600", "--no-report", "--name", name, "-o", self.folder / "session")
         harness.wait_until(lambda: name in self.run_program(VPROF, "list")[0], "the engine")
         recording = self.folder / "chains"
-        _, said = self.run_program(VPROF, "counter", "record", name, "-e", "cylces,timer", "-g", "--vcpu", 1, "--duration", SECONDS,
-                                   "-o", recording)
-        self.assertIn('warning: unknown event "cylces"', said)
-        out, _ = self.run_program(VPROF, "report", "--json", "-g", "-i", recording)
-        table, = json.loads(out)["tables"]
+
+        def record(seconds):
+            _, said = self.run_program(VPROF, "counter", "record", name, "-e", "cylces,timer", "-g", "--vcpu", 1, "--duration", seconds,
+                                       "-o", recording)
+            self.assertIn('warning: unknown event "cylces"', said)
+            table, = json.loads(self.run_program(VPROF, "report", "--json", "-g", "-i", recording)[0])["tables"]
+            return table
+        table, _ = harness.longer_until(lambda table: table["samples"] > SAMPLES_MIN, record, SECONDS)
         self.assertEqual(table["event"], "timer")
         mains = [path for path in table["calls"] if path["symbol"] == "user_main"]
         rounds = [called for path in mains for called in path["calls"] if called["symbol"] == "round_run"]
         self.assertGreater(sum(called["samples"] for called in rounds), 0.4 * table["samples"], table["calls"])
         out, _ = self.run_program(VPROF, "script", "-i", recording, "--json")
         self.assertEqual({json.loads(line)["vcpu"] for line in out.splitlines()}, {1})
-        counted = self.counter("count", name, "-e", "steps,timer", "-C", 1, "--duration", 1)
+        counted = self.count("-e", "steps,timer", "-C", 1, guest=name)
         self.assertIn("cannot count steps", counted[0]["error"])
-        self.assertGreater(counted[1]["value"], RAN_MIN_NS)
         self.assertEqual(counted[1]["vcpus"][0]["value"], 0)
         run.send_signal(signal.SIGINT)
         self.finish(run, status=None)
@@ -152,12 +164,11 @@ class Counters(harness.ProgramTest):
     def test_a_session_is_not_disturbed(self):
         recording = self.folder / "recording"
         run = self.start(VPROF, "run", "--kernel", guest("hang"), "--console", "none", "--name", f"c{id(self)}", "-e",
-                         "task-clock", "-F", 1000, "--duration", 4, "-o", recording)
+                         "task-clock", "-F", 1000, "-o", recording)
         harness.wait_until(lambda: f"c{id(self)}" in self.run_program(VPROF, "list")[0], "the engine")
-        counted = json.loads(self.run_program(VPROF, "counter", "count", f"c{id(self)}", "-e", "task-clock", "-e",
-                                              "cpu-clock", "--estimate", "--duration", SECONDS, "--json")[0])
-        self.finish(run)
-        self.assertGreater(counted[0]["value"], RAN_MIN_NS)
+        self.count("-e", "task-clock", "-e", "cpu-clock", "--estimate", guest=f"c{id(self)}")
+        run.send_signal(signal.SIGINT)
+        self.finish(run, status=130)
         report, rows = self.report(recording)
         statistics = report["recording"].get("statistics", {})
         self.assertEqual(report["recording"]["lost"], 0)
@@ -174,7 +185,7 @@ class Counters(harness.ProgramTest):
         # One that is refused does not take the others along.
         refused, counted = self.count("-e", "steps", "-e", "task-clock")
         self.assertIn("use vprof run --exact", refused["error"])
-        self.assertGreater(counted["value"], RAN_MIN_NS)
+        self.assertGreater(counted["value"], 0)
         self.refused(VPROF, "counter", "count", self.path, "-C", 2, status=2, message="there is no vCPU 2")
         self.refused(VPROF, "counter", "count", self.path, "-e", "cylces", status=2, message="near names: cycles")
         self.end(engine)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""An engine whose guest has ended, and the clients that have not read all."""
+"""An engine after the end of its guest, and the clients that have not read all."""
 import base64
 import json
 import os
@@ -18,6 +18,7 @@ SAMPLES_READ_BYTES_MAX = 45056
 PERF_RECORD_SAMPLE = 9
 DURATION, INTERRUPTED = 124, 130  # exit statuses
 LONG_MS = 60000
+SAMPLES_MIN = 300
 
 
 def samples_in(data):
@@ -40,7 +41,7 @@ class Linger(harness.ProgramTest):
         self.path = pathlib.Path(runtime) / "vprof" / f"{self.name}.sock"
 
     def engine(self, *options):
-        """One without an owner, whose guest runs."""
+        """One without an owner, with a guest that runs."""
         engine = self.start(VMM, "--kernel", guest("hang"), "--console", "none", "--name", self.name, *options)
         harness.wait_until(lambda: self.pid_at_socket() == engine.pid, "the engine at its socket")
         return engine
@@ -72,25 +73,27 @@ class Linger(harness.ProgramTest):
     def wait_for_end(self, client):
         harness.wait_until(lambda: client.execute("query-status")["state"] == "ended", "the guest's end")
 
-    def read_samples(self, client, offset=None):
+    def read_samples(self, client, offset=None, least=SAMPLES_READ_BYTES_MAX):
         """(samples, next offset, whether these were the last)."""
         where = {} if offset is None else {"offset": offset}
         answer = client.execute("samples-read", **where,
-                                **{"min-bytes": SAMPLES_READ_BYTES_MAX, "timeout-ms": LONG_MS})
+                                **{"min-bytes": least, "timeout-ms": LONG_MS})
         self.assertEqual(answer["missed"], 0)
         return samples_in(base64.b64decode(answer["data"])), answer["next"], answer["end"]
 
     def test_all_samples_arrive(self):
-        run = self.start(VPROF, "run", "--kernel", guest("hang"), "--name", self.name, "--duration", "4", "-F", "1000",
+        run = self.start(VPROF, "run", "--kernel", guest("hang"), "--name", self.name, "-F", "1000",
                          "--no-report", "-o", self.folder / "recording")
         harness.wait_for_socket(self.path)
         client = self.client()
         harness.wait_until(lambda: client.execute("query-status")["session"] == "running", "the session")
-        samples, offset, end = self.read_samples(client, 0)
+        samples, offset, end = self.read_samples(client, 0, least=1)
         self.assertFalse(end)
 
         # The command returns although the client is not done, and holds on to nothing that a pipe would wait for.
-        self.finish(run)
+        self.wait_for_samples(self.name, SAMPLES_MIN)
+        run.send_signal(signal.SIGINT)
+        self.finish(run, status=INTERRUPTED)
         self.assertEqual(self.listed(), "ended")
         recorded = self.report(self.folder / "recording")[0]["recording"]["statistics"]["total"]["sample"]
         self.assertEqual(client.execute("query-stats")["total"]["sample"], recorded)
@@ -98,7 +101,7 @@ class Linger(harness.ProgramTest):
             some, offset, end = self.read_samples(client, offset)
             samples += some
         self.assertEqual(samples, recorded)
-        self.assertGreater(samples, 500)
+        self.assertGreater(samples, SAMPLES_MIN)
         harness.wait_until(lambda: not harness.accepts(self.path), "the engine's end", seconds=10)
         self.assertIsNone(self.listed())
 
@@ -111,7 +114,7 @@ class Linger(harness.ProgramTest):
         while not end:
             some, offset, end = self.read_samples(client, offset)
             samples += some
-        self.assertGreater(samples, 10)
+        self.assertGreater(samples, 0)
         self.finish(engine, status=DURATION, timeout=10)
 
     def test_unread_rings(self):
@@ -121,7 +124,7 @@ class Linger(harness.ProgramTest):
         client.execute("rings")
         client.execute("control-release")
         self.wait_for_end(client)
-        time.sleep(1)
+        harness.wait_until(lambda: "waiting up to 30 s for clients" in engine.stderr.readline(), "what the engine says")
         self.assertEqual(self.listed(), "ended")
         client.close()
         self.finish(engine, status=DURATION, timeout=10)
@@ -174,10 +177,11 @@ class Linger(harness.ProgramTest):
         holder = self.client(control=True)
         keys = holder.execute("session-configure", **{"linger-ms": 1500})
         self.assertEqual((keys["linger-ms"]["value"], keys["linger-ms"]["default"]), (1500, 30000))
-        self.wait_for_end(holder)
         began = time.monotonic()
+        while holder.execute("query-status")["state"] != "ended":
+            began = time.monotonic()  # it has not ended before
         self.finish(engine, status=DURATION, timeout=20)
-        self.assertGreater(time.monotonic() - began, 1)
+        self.assertGreaterEqual(time.monotonic() - began, 1.5)
 
     def test_not_at_all(self):
         engine = self.engine("--duration", "1")
