@@ -316,7 +316,6 @@ def end_in_time():
     """ctest kills a test that takes too long, and what it has started would stay: fail a little earlier. A test
     that is ended by hand ends what it has started, too."""
     def late(*_):
-        signal.alarm(5)  # a part of a test may have caught it: the next one ends, too
         raise TimeoutError(f"not done {seconds} s after its start")
 
     def ended(number, _):
