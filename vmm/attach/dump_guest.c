@@ -112,7 +112,7 @@ static void kernel_take(struct dump_guest *dump, struct kernel_search_result *re
 	}
 	dump->kernel = result->found;
 	result->found = (struct kernel_found){0};
-	guest->kernel_layout = g_steal_pointer(&result->layout);
+	guest->kernel_parts = g_steal_pointer(&result->parts);
 	guest->kernel_image = dump->kernel.image;
 	guest->kernel_fd = dump->kernel.fd;
 	guest->build_id = image_build_id_text(dump->kernel.image);
@@ -163,7 +163,7 @@ void dump_guest_begin(struct guest *guest, void (*looked)(void *data, const GErr
 		.n = dump->core->n_vcpus,
 		.kernel_path = dump->kernel_path,
 		.kernel_file = dump->kernel_file,
-		.layout = true,
+		.parts = true,
 	};
 
 	dump->looked = looked;
@@ -186,7 +186,7 @@ void dump_guest_free(struct guest *guest)
 	dump_guest_end(guest);
 	kernel_search_free(dump->search);
 	kernel_found_clear(&dump->kernel);
-	kernel_layout_free(guest->kernel_layout);
+	kernel_parts_free(guest->kernel_parts);
 	core_file_free(dump->core);
 	if (dump->kernel_file >= 0)
 		close(dump->kernel_file);

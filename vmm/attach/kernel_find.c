@@ -121,6 +121,14 @@ bool kernel_find_again(struct guest *guest, const struct hmp_registers *register
 	return false;
 }
 
+uint64_t kernel_find_address(const struct image *image)
+{
+	size_t n;
+	const struct image_segment *segments = image_segments(image, &n);
+
+	return n > 0 ? segments[0].gva : 0;
+}
+
 uint64_t kernel_find_mark(struct guest *guest, const struct hmp_registers *registers)
 {
 	const uint64_t mark = hash_mix(kernel_arch_mark(guest, registers) + registers->long_mode);

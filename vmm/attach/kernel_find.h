@@ -44,6 +44,8 @@ bool kernel_find_again(struct guest *guest, const struct hmp_registers *register
  * vectors and the page tables of the kernel's half. Ten reads at most.
  */
 uint64_t kernel_find_mark(struct guest *guest, const struct hmp_registers *registers);
+/* Where its first segment is in the guest; 0: it has none. */
+uint64_t kernel_find_address(const struct image *image);
 void kernel_found_clear(struct kernel_found *found);
 
 #endif

@@ -2,7 +2,9 @@
 #include "attach/kernel_search.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "attach/kernel_memory.h"
 #include "attach/vcpu_arch.h"
 #include "lib/parser/parser.h"
 #include "lib/record/clock.h"
@@ -86,6 +88,34 @@ static void find_by_any(struct kernel_search *search)
 		                    "no registers of the guest's vCPUs are known");
 }
 
+/* The kernel that was found by a file, as the guest's memory has it; NULL: it cannot be read. */
+static struct image *running_image(struct kernel_search *search)
+{
+	const uint64_t code = kernel_find_address(search->result.found.image);
+	struct image *image = NULL;
+	struct page_walk walk;
+	int fd;
+
+	for (size_t i = 0; i < search->n && !image; i++) {
+		page_walk_init_regs(&walk, &search->look.guest, &search->registers[i].regs);
+		image = kernel_memory_image(&search->look, &walk, code, "[guest memory]", &fd, NULL);
+	}
+	if (image)
+		close(fd);
+	return image;
+}
+
+static void parts_load(struct kernel_search *search)
+{
+	const struct kernel_search_config *config = &search->config;
+	struct image *image = search->result.found.image, *running = NULL;
+
+	if (config->sites && config->kernel_path)
+		running = running_image(search);
+	search->result.parts = kernel_parts_load(image, !config->sites ? NULL : running ? running : image);
+	image_free(running);
+}
+
 void kernel_search_run(struct kernel_search *search)
 {
 	const uint64_t began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -93,8 +123,8 @@ void kernel_search_run(struct kernel_search *search)
 	if (search->config.memory)
 		scan_tables(search);
 	find_by_any(search);
-	if (search->result.found.image && search->config.layout && !look_cancelled(&search->look))
-		search->result.layout = kernel_layout_load(search->result.found.image);
+	if (search->result.found.image && search->config.parts && !look_cancelled(&search->look))
+		parts_load(search);
 	search->result.took_us = (int64_t)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns) / 1000;
 }
 
@@ -152,7 +182,7 @@ void kernel_search_free(struct kernel_search *search)
 		g_source_unref(search->source);
 	}
 	kernel_found_clear(&search->result.found);
-	kernel_layout_free(search->result.layout);
+	kernel_parts_free(search->result.parts);
 	g_clear_error(&search->result.why);
 	g_free(search);
 }

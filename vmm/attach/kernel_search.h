@@ -21,14 +21,15 @@ struct kernel_search_config {
 	int kernel_file;
 	/* Its page tables are searched for first, on from `scan`, in all of this memory; NULL: they are not. */
 	struct guest_memory *memory;
-	bool layout; /* and where the kernel has what is read of it (linux/kernel.h) */
+	bool parts; /* and what is made of it for sampling (linux/kernel.h), */
+	bool sites; /* the sites of its calls, too */
 	struct kernel_scan scan;
 	bool five_levels;
 };
 
 struct kernel_search_result {
 	struct kernel_found found;
-	struct kernel_layout *layout; /* NULL: not asked for */
+	struct kernel_parts *parts;   /* NULL: not asked for */
 	GError *why;                  /* NULL: it was found */
 	bool gave_up;                 /* a limit ended it */
 	struct kernel_scan scan;      /* where the next one goes on; all zero: at the start */

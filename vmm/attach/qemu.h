@@ -127,8 +127,6 @@ void qemu_kernel_used(struct guest *guest, enum guest_kernel_use use);
 size_t qemu_kernel_registers(struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX + 1]);
 /* Walks by the kernel's own page tables, which are at `top`; false where no vCPU's lead there. */
 bool qemu_kernel_tables(struct qemu_guest *qemu, gva_t top, struct page_walk *walk);
-/* The kernel as memory has it, where an image of it was given; NULL: none was, or it cannot be read. */
-struct image *qemu_kernel_running(struct qemu_guest *qemu);
 
 /*
  * qemu_clocks.c: the accounts of its vCPUs (vcpu_account.h). Main thread only. qemu_clocks_read is the guest's

@@ -409,7 +409,7 @@ void qemu_guest_free(struct qemu_guest *qemu)
 	guest_memory_free(qemu->memory);
 	kvm_view_close(qemu->view);
 	kernel_found_clear(&qemu->kernel);
-	kernel_layout_free(qemu->guest.kernel_layout);
+	kernel_parts_free(qemu->guest.kernel_parts);
 	g_free(qemu->view_why);
 	g_free(qemu->monitor_why);
 	g_free(qemu->memory_why);

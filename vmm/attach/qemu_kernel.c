@@ -3,18 +3,17 @@
 #include <unistd.h>
 
 #include "attach/guest_memory.h"
-#include "attach/kernel_memory.h"
 #include "attach/qemu.h"
 #include "attach/vcpu_arch.h"
 #include "linux/kernel.h"
 
-static void kernel_set(struct qemu_guest *qemu, struct kernel_found *found, struct kernel_layout *layout)
+static void kernel_set(struct qemu_guest *qemu, struct kernel_found *found, struct kernel_parts *parts)
 {
 	struct guest *guest = &qemu->guest;
 
 	kernel_found_clear(&qemu->kernel);
-	kernel_layout_free(guest->kernel_layout);
-	guest->kernel_layout = layout;
+	kernel_parts_free(guest->kernel_parts);
+	guest->kernel_parts = parts;
 	qemu->kernel = *found;
 	guest->kernel_image = found->image;
 	guest->kernel_fd = found->fd;
@@ -39,9 +38,18 @@ void qemu_kernel_used(struct guest *guest, enum guest_kernel_use use)
 
 /* ---- a search ---- */
 
+/* Whether a route has samples without a stack pointer, which the sites of calls help to find. */
+static bool lacks_stack(struct guest *guest)
+{
+	for (const struct counter_route *const *route = guest->routes; *route; route++)
+		if ((*route)->lacks_stack && (*route)->lacks_stack(guest))
+			return true;
+	return false;
+}
+
 /* One by these registers, of any vCPU. */
 static struct kernel_search *search_new(struct qemu_guest *qemu, const struct hmp_registers *registers, size_t n,
-                                        bool layout)
+                                        bool parts)
 {
 	struct kernel_search_config config = {
 		.guest = &qemu->guest,
@@ -49,7 +57,8 @@ static struct kernel_search *search_new(struct qemu_guest *qemu, const struct hm
 		.n = n,
 		.kernel_path = qemu->kernel_path,
 		.kernel_file = qemu->kernel_file,
-		.layout = layout,
+		.parts = parts,
+		.sites = parts && lacks_stack(&qemu->guest),
 		.scan = qemu->kernel_scan,
 	};
 
@@ -78,7 +87,7 @@ static void say_given_up(struct qemu_guest *qemu, const struct kernel_search_res
 
 /* What it has found; false, and what the next one is to know, when that is nothing. */
 static bool search_take(struct qemu_guest *qemu, struct kernel_search *search, struct kernel_found *found,
-                        struct kernel_layout **layout)
+                        struct kernel_parts **parts)
 {
 	struct kernel_search_result *result = kernel_search_result(search);
 
@@ -88,7 +97,7 @@ static bool search_take(struct qemu_guest *qemu, struct kernel_search *search, s
 	qemu->kernel_early = g_error_matches(result->why, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_EARLY);
 	*found = result->found;
 	result->found = (struct kernel_found){0};
-	*layout = g_steal_pointer(&result->layout);
+	*parts = g_steal_pointer(&result->parts);
 	if (found->image) {
 		qemu->kernel_pace = (struct look_pace){0};
 		qemu->kernel_given_up = false;
@@ -107,7 +116,7 @@ static bool search_take(struct qemu_guest *qemu, struct kernel_search *search, s
 /* ---- the first one ---- */
 
 /* NULL: none can be made, as kernel_why says. */
-static struct kernel_search *first_new(struct qemu_guest *qemu, bool layout)
+static struct kernel_search *first_new(struct qemu_guest *qemu, bool parts)
 {
 	struct hmp_registers registers[GUEST_VCPUS_MAX];
 	g_autoptr(GError) why = NULL;
@@ -123,16 +132,16 @@ static struct kernel_search *first_new(struct qemu_guest *qemu, bool layout)
 	qemu->kernel_sought = qemu->memory != NULL;
 	if (why)
 		qemu->guest.kernel_why = g_strdup(why->message);
-	return qemu->guest.kernel_why ? NULL : search_new(qemu, registers, n, layout);
+	return qemu->guest.kernel_why ? NULL : search_new(qemu, registers, n, parts);
 }
 
 static void first_take(struct qemu_guest *qemu, struct kernel_search *search)
 {
-	struct kernel_layout *layout;
+	struct kernel_parts *parts;
 	struct kernel_found found;
 
-	if (search_take(qemu, search, &found, &layout)) {
-		kernel_set(qemu, &found, layout);
+	if (search_take(qemu, search, &found, &parts)) {
+		kernel_set(qemu, &found, parts);
 		qemu->kernel_sought = false;
 	}
 	kernel_search_free(search);
@@ -232,52 +241,21 @@ static bool kernel_has_gone(struct qemu_guest *qemu)
 	return n_known > 0;
 }
 
-/* Where its first segment is in the guest. */
-static uint64_t kernel_address(const struct image *image)
-{
-	size_t n;
-	const struct image_segment *segments = image_segments(image, &n);
-
-	return n > 0 ? segments[0].gva : 0;
-}
-
-struct image *qemu_kernel_running(struct qemu_guest *qemu)
-{
-	struct hmp_registers registers[GUEST_VCPUS_MAX + 1];
-	struct image *image = NULL;
-	struct page_walk walk;
-	struct look look;
-	int fd;
-
-	if (!qemu->kernel_path || !qemu->kernel.image)
-		return NULL;
-	size_t n = qemu_kernel_registers(qemu, registers);
-
-	look_init(&look, &qemu->guest);
-	for (size_t i = 0; i < n && !image; i++) {
-		page_walk_init_regs(&walk, &look.guest, &registers[i].regs);
-		image = kernel_memory_image(&look, &walk, kernel_address(qemu->kernel.image), "[guest memory]", &fd,
-		                            NULL);
-	}
-	if (image)
-		close(fd);
-	return image;
-}
-
 static bool same_kernel(const struct kernel_found *one, const struct kernel_found *other)
 {
 	g_autofree char *id = one->image ? image_build_id_text(one->image) : NULL;
 	g_autofree char *other_id = image_build_id_text(other->image);
 
-	return one->image && kernel_address(one->image) == kernel_address(other->image) && g_strcmp0(id, other_id) == 0;
+	return one->image && kernel_find_address(one->image) == kernel_find_address(other->image) &&
+	       g_strcmp0(id, other_id) == 0;
 }
 
-static void kernel_exchange(struct qemu_guest *qemu, struct kernel_found *found, struct kernel_layout *layout)
+static void kernel_exchange(struct qemu_guest *qemu, struct kernel_found *found, struct kernel_parts *parts)
 {
 	struct guest *guest = &qemu->guest;
 
 	guest->on_changing(guest, guest->listener_data);
-	kernel_set(qemu, found, layout);
+	kernel_set(qemu, found, parts);
 	g_clear_pointer(&guest->kernel_why, g_free);
 	guest->on_changed(guest, true, guest->listener_data);
 }
@@ -286,9 +264,9 @@ static void on_found(void *data)
 {
 	struct qemu_guest *qemu = data;
 	struct kernel_search *search = g_steal_pointer(&qemu->kernel_search);
-	struct kernel_layout *layout;
+	struct kernel_parts *parts;
 	struct kernel_found found;
-	const bool done = search_take(qemu, search, &found, &layout);
+	const bool done = search_take(qemu, search, &found, &parts);
 
 	kernel_search_free(search);
 	if (!done)
@@ -296,11 +274,11 @@ static void on_found(void *data)
 	qemu->kernel_sought = qemu->kernel_again; /* what was found may be what was there before */
 	qemu->kernel_again = false;
 	if (qemu->guest.state != GUEST_ENDED && !same_kernel(&qemu->kernel, &found)) {
-		kernel_exchange(qemu, &found, layout);
+		kernel_exchange(qemu, &found, parts);
 		return;
 	}
 	kernel_found_clear(&found);
-	kernel_layout_free(layout);
+	kernel_parts_free(parts);
 }
 
 void qemu_kernel_seek(struct qemu_guest *qemu)

@@ -85,11 +85,6 @@ bool route_bpf_withholds(void)
 	return g_getenv("VPROF_TEST_WITHHOLD") != NULL;
 }
 
-static struct image *running_image(struct guest *guest)
-{
-	return qemu_kernel_running((struct qemu_guest *)guest);
-}
-
 static struct guest_sample_settings settings(struct qemu_guest *qemu, const struct counter_route_config *config)
 {
 	const struct unwind_config *unwind = config->unwind;
@@ -297,7 +292,6 @@ const struct counter_route route_bpf = {
 	.registers = true,
 	.host = true,
 	.lacks_stack = route_bpf_lacks_stack,
-	.running_image = running_image,
 	.impossible = vcpu_event_impossible,
 	.unavailable = unavailable,
 	.start = start,

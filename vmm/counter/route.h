@@ -86,11 +86,6 @@ struct counter_route {
 	bool host;                 /* it sees where the thread is outside the guest */
 	/* Whether kernel samples may have no stack pointer but `stacks`, on this host; NULL: never. */
 	bool (*lacks_stack)(struct guest *guest);
-	/*
-	 * The kernel as the guest's memory has it, with the calls that Linux has patched at boot; the caller frees it.
-	 * NULL: guest->kernel_image is that, or it cannot be read. Only with `lacks_stack`.
-	 */
-	struct image *(*running_image)(struct guest *guest);
 	/* Whether nothing could make it work for this guest, so that it is not what another is compared with; NULL: no.
 	 */
 	bool (*impossible)(struct guest *guest);

@@ -205,10 +205,10 @@ struct guest {
 	 */
 	struct image *kernel_image;
 	int kernel_fd;
-	struct kernel_layout *kernel_layout; /* [M] of it, for the session to take; NULL: to be loaded */
-	char *kernel_why;                    /* [M] why it is unknown: a sentence, or NULL */
-	enum guest_state state;              /* [M] */
-	struct guest_end end;                /* [M] once state is GUEST_ENDED */
+	struct kernel_parts *kernel_parts; /* [M] of it, for the session to take; NULL: to be loaded */
+	char *kernel_why;                  /* [M] why it is unknown: a sentence, or NULL */
+	enum guest_state state;            /* [M] */
+	struct guest_end end;              /* [M] once state is GUEST_ENDED */
 	/* [I] Called on the main thread, from the default GMainContext. Set by the engine's main. */
 	void (*on_ended)(struct guest *guest, void *data);
 	/*

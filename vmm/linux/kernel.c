@@ -2,6 +2,8 @@
 #include "linux/kernel.h"
 
 #include "guest/processor.h"
+#include "linux/call_sites.h"
+#include "linux/orc.h"
 
 gva_t kernel_symbol(const struct symtab *symtab, const char *name)
 {
@@ -89,6 +91,31 @@ void kernel_layout_free(struct kernel_layout *layout)
 	g_free(layout->modules_why);
 	g_free(layout->list_why);
 	g_free(layout);
+}
+
+struct kernel_parts *kernel_parts_load(const struct image *image, const struct image *running)
+{
+	struct kernel_parts *parts = g_new0(struct kernel_parts, 1);
+	struct symtab *symtab = running ? symtab_load(running, NULL) : NULL;
+
+	parts->layout = kernel_layout_load(image);
+	if (processor_of_image(image)->frames->orc)
+		parts->orc = orc_load(image, &parts->orc_why);
+	if (symtab && parts->orc)
+		parts->sites = call_sites_load(running, symtab, NULL);
+	symtab_free(symtab);
+	return parts;
+}
+
+void kernel_parts_free(struct kernel_parts *parts)
+{
+	if (!parts)
+		return;
+	kernel_layout_free(parts->layout);
+	orc_free(parts->orc);
+	g_clear_error(&parts->orc_why);
+	call_sites_free(parts->sites);
+	g_free(parts);
 }
 
 bool kernel_tables_open(gva_t page_tables, struct guest *guest, const struct guest_regs *regs, struct page_walk *walk)

@@ -53,6 +53,24 @@ struct kernel_layout *kernel_layout_load(const struct image *image);
 struct kernel_layout *kernel_layout_none(const char *why);
 void kernel_layout_free(struct kernel_layout *layout);
 
+struct orc;
+struct call_sites;
+
+/* All that sampling needs of a kernel and that takes long to make of its image. */
+struct kernel_parts {
+	struct kernel_layout *layout;
+	struct orc *orc;          /* NULL: see orc_why; or its processor has none */
+	GError *orc_why;          /* NULL; ORC_ERROR */
+	struct call_sites *sites; /* NULL: not asked for, or not to be had */
+};
+
+/*
+ * `running`: the kernel as the guest's memory has it, with the calls that Linux has patched at boot, to find call sites
+ * in; NULL: they are not needed. Any thread. Free with kernel_parts_free; NULL is fine.
+ */
+struct kernel_parts *kernel_parts_load(const struct image *image, const struct image *running);
+void kernel_parts_free(struct kernel_parts *parts);
+
 /* For struct processor_kernel: a symbol, and a per-CPU variable that from 6.2 to 6.14 is a member of pcpu_hot. */
 gva_t kernel_symbol(const struct symtab *symtab, const char *name);
 gva_t kernel_hot_symbol(const struct symtab *symtab, const struct types *types, const char *name, const char *member);

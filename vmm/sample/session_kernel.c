@@ -37,13 +37,17 @@ void session_kernel_deinit(struct session_kernel *kernel)
 static bool orc_prepare(struct session_kernel *kernel, const struct image *image, const GError *failure, bool required,
                         GError **error)
 {
+	struct kernel_parts *parts = kernel->guest->kernel_parts;
 	g_autoptr(GError) cause = failure ? g_error_copy(failure) : NULL;
 
 	g_clear_pointer(&kernel->orc_why, g_free);
 	/* Frame pointers are all that there is. */
 	if (image && !processor_of_image(image)->frames->orc && !required)
 		return true;
-	if (!kernel->orc && image)
+	if (!kernel->orc && parts && (parts->orc || parts->orc_why)) {
+		kernel->orc = g_steal_pointer(&parts->orc);
+		cause = parts->orc_why ? g_error_copy(parts->orc_why) : NULL;
+	} else if (!kernel->orc && image)
 		kernel->orc = orc_load(image, &cause);
 	if (kernel->orc)
 		return true;
@@ -57,30 +61,17 @@ static bool orc_prepare(struct session_kernel *kernel, const struct image *image
 	return !required;
 }
 
-/* Where stack pointers have to be found; without, samples say that they were not. */
-static void sites_prepare(struct session_kernel *kernel, const struct counter_route *route, const struct image *image)
-{
-	struct image *running = route->running_image ? route->running_image(kernel->guest) : NULL;
-
-	if (running)
-		image = running;
-	struct symtab *symtab = image ? symtab_load(image, NULL) : NULL;
-
-	if (symtab)
-		kernel->sites = call_sites_load(image, symtab, NULL);
-	symtab_free(symtab);
-	image_free(running);
-}
-
 /* For samples without a stack pointer, as this route may have them: what it is found by. */
-static void search_prepare(struct session_kernel *kernel, const struct counter_route *route, const struct image *image)
+static void search_prepare(struct session_kernel *kernel, const struct counter_route *route)
 {
+	struct kernel_parts *parts = kernel->guest->kernel_parts;
+
 	if (!route || !route->lacks_stack || !route->lacks_stack(kernel->guest))
 		return;
 	if (!kernel->text)
 		kernel->text = user_text_new();
-	if (!kernel->sites && kernel->orc)
-		sites_prepare(kernel, route, image);
+	if (!kernel->sites && kernel->orc && parts)
+		kernel->sites = g_steal_pointer(&parts->sites);
 }
 
 static bool unwind_prepare(struct session_kernel *kernel, const struct session_config *config,
@@ -95,7 +86,7 @@ static bool unwind_prepare(struct session_kernel *kernel, const struct session_c
 	    !orc_prepare(kernel, image, failure, config->call_graph == SESSION_CALL_GRAPH_ORC, error))
 		return false;
 	if (!frame_pointers)
-		search_prepare(kernel, route, image);
+		search_prepare(kernel, route);
 	*unwind = (struct unwind_config){
 		.orc = frame_pointers ? NULL : kernel->orc,
 		.sites = frame_pointers ? NULL : kernel->sites,
@@ -121,8 +112,10 @@ static bool wants_layout(const struct session_kernel *kernel, const struct sessi
 /* Finds out once where the kernel has its tasks. A guest without them is profiled all the same. */
 static void layout_prepare(struct session_kernel *kernel, const struct image *image, const GError *failure)
 {
-	if (kernel->guest->kernel_layout)
-		kernel->layout = g_steal_pointer(&kernel->guest->kernel_layout);
+	struct kernel_parts *parts = kernel->guest->kernel_parts;
+
+	if (parts && parts->layout)
+		kernel->layout = g_steal_pointer(&parts->layout);
 	else if (image)
 		kernel->layout = kernel_layout_load(image);
 	else
