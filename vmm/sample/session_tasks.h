@@ -14,7 +14,7 @@
 #include "sample/session.h"
 
 #define TASK_LOOK_CHAIN_WORDS_MAX (1u << 20) /* of all call chains together */
-#define TASK_LOOK_US_MAX 2000000             /* of walking stacks */
+#define TASK_LOOK_US_MAX 500000              /* of walking stacks: clients wait meanwhile */
 
 struct looked_task {
 	struct listed_task listed;
