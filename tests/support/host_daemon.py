@@ -114,7 +114,7 @@ class DaemonTest(harness.ProgramTest):
         self.configure("first")
         self.manager = Manager(self, self.folder / "notify.sock")
 
-    def configure(self, label, api="pyroscope", spool_mib=256, guests=None):
+    def configure(self, label, api="pyroscope", spool_mib=256, guests=None, call_graph="auto"):
         self.config.write_text(f"""
 [daemon]
 socket = {self.folder}/status.sock
@@ -124,6 +124,7 @@ spool-mib = {spool_mib}
 {guests or f'include = {self.name}*'}
 [sampling]
 interval = 5s
+call-graph = {call_graph}
 [push]
 url = {self.server.url}
 api = {api}

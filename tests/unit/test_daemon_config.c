@@ -69,6 +69,16 @@ START_TEST(every_key_is_taken)
 }
 END_TEST
 
+/* Nobody is told that a guest is refused. */
+START_TEST(orc_is_not_required_of_guests)
+{
+	struct daemon_config *config = parsed("[sampling]\ncall-graph=orc\n");
+
+	ck_assert_str_eq(config->call_graph, "auto");
+	daemon_config_free(config);
+}
+END_TEST
+
 START_TEST(what_is_empty_or_off_is_left_out)
 {
 	struct daemon_config *config = parsed("[metrics]\naddress=off\n[push]\nurl=\n[guests]\ninclude=\n");
@@ -142,6 +152,7 @@ int main(void)
 
 	tcase_add_test(cases, an_empty_file_has_the_defaults);
 	tcase_add_test(cases, every_key_is_taken);
+	tcase_add_test(cases, orc_is_not_required_of_guests);
 	tcase_add_test(cases, what_is_empty_or_off_is_left_out);
 	tcase_add_loop_test(cases, wrong_values_are_refused_by_name, 0, G_N_ELEMENTS(wrong));
 	tcase_add_test(cases, a_file_that_is_named_must_exist);
