@@ -297,6 +297,8 @@ bool probe_set_add(struct probe_set *set, const char *text, const struct probe_o
 	probe->options.binary = NULL;
 	if (!probe->arguments)
 		probe->arguments = probe_hub_arguments(set->hub, &probe->spec, NULL);
+	probe->n_arguments = probe->arguments ? probe->arguments->len
+	                                      : g_strv_length((char **)probe_providers[probe->spec.kind].arguments);
 	if (probe->arguments)
 		probe_fields_fill(probe->arguments, &probe->fields);
 	if (!probe_values_new(probe, options->fields, error)) {

@@ -37,15 +37,9 @@ GArray *probe_call_arguments(struct probe_hub *hub, const struct probe_spec *spe
 	return arguments;
 }
 
-size_t probe_count_arguments(const struct probe *probe)
-{
-	return probe->arguments ? probe->arguments->len
-	                        : g_strv_length((char **)probe_providers[probe->spec.kind].arguments);
-}
-
 void probe_arguments_extend(const struct probe *probe, uint64_t *arguments)
 {
-	for (guint i = 0; probe->arguments && i < probe->arguments->len; i++)
+	for (guint i = 0; i < probe->arguments->len; i++)
 		arguments[i] = btf_value_extend(&g_array_index(probe->arguments, struct tracepoint_argument, i).value,
 		                                arguments[i]);
 }

@@ -29,7 +29,7 @@ struct firing probe_firing(struct probe *probe, unsigned vcpu, const struct gues
                            const struct guest_gprs *gprs)
 {
 	return (struct firing){
-		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = probe_count_arguments(probe)};
+		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = probe->n_arguments};
 }
 
 void probe_read_arguments(const struct guest_gprs *gprs, uint64_t *arguments)
@@ -147,7 +147,8 @@ void probe_event_fire(struct firing *firing)
 {
 	probe_count(&firing->probe->events);
 	if (!firing->bare) {
-		probe_arguments_extend(firing->probe, firing->values);
+		if (firing->probe->arguments)
+			probe_arguments_extend(firing->probe, firing->values);
 		add_registers(firing);
 	}
 	if (firing->probe->program)
@@ -228,7 +229,7 @@ void probe_event_edge(struct probe *probe, unsigned vcpu, bool knows)
 
 void probe_event_marker(struct probe *probe, unsigned vcpu, const uint64_t *arguments)
 {
-	struct firing firing = {.probe = probe, .vcpu = vcpu, .n_values = probe_count_arguments(probe)};
+	struct firing firing = {.probe = probe, .vcpu = vcpu, .n_values = probe->n_arguments};
 
 	memcpy(firing.values, arguments, firing.n_values * sizeof(*arguments));
 	fire_outside(&firing, false);

@@ -27,6 +27,7 @@ struct probe {
 	struct probe_options options;      /* [I] */
 	struct placement *placement;       /* [I] with its own legend */
 	GArray *arguments;                 /* [I] of struct tracepoint_argument; NULL: those of the provider */
+	size_t n_arguments;                /* [I] */
 	struct probe_fields fields;        /* [I] the same by name and type */
 	struct probe_values *values;       /* [I] of a probe with fields besides its arguments; NULL */
 	struct vprof_instruction *program; /* [I] that runs instead of an event; NULL */
@@ -148,8 +149,7 @@ void probe_program_free_maps(struct probe_set *set);
 /* ---- probe_arguments.c, probe_values.c ---- */
 
 void probe_fields_fill(const GArray *arguments, struct probe_fields *fields);
-size_t probe_count_arguments(const struct probe *probe);
-/* With the bits that their types have. */
+/* With the bits that their types have, of a probe with such arguments. */
 void probe_arguments_extend(const struct probe *probe, uint64_t *arguments);
 
 /* Those of `fields` that begin with an argument of the probe; NULL: none. In probe->values. */

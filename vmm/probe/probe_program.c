@@ -284,8 +284,7 @@ bool probe_set_program(struct probe_set *set, unsigned id, const struct vprof_in
 		return false;
 	}
 	const struct probe_path *paths = probe_values_paths(probe->values, &n_fields);
-	facts.n_arguments =
-		(unsigned)probe_count_arguments(probe) + (unsigned)__builtin_popcountll(probe->options.registers);
+	facts.n_arguments = (unsigned)probe->n_arguments + (unsigned)__builtin_popcountll(probe->options.registers);
 	facts.n_fields = (unsigned)n_fields;
 	for (size_t i = 0; i < n_fields; i++)
 		facts.texts |= (uint32_t)paths[i].path.is_text << i;
