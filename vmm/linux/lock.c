@@ -8,7 +8,7 @@
 #define STACK_BYTES UINT64_C(16384) /* THREAD_SIZE, which stacks are aligned to */
 #define STACKS_BYTES_MAX (2 * STACK_BYTES)
 #define WORDS_MAX 96u
-#define WAITERS_MAX 256u
+#define WAITERS_MAX 256u            /* that are read for one task, for all words of its stack together */
 #define OWNER_FLAGS UINT64_C(7)     /* in the owner's word: MUTEX_FLAGS, RWSEM_OWNER_FLAGS_MASK */
 #define OWNER_IS_READER UINT64_C(1) /* RWSEM_READER_OWNED: the last of them, which may have it no more */
 #define KERNEL_HALF (UINT64_C(1) << 63)
@@ -117,11 +117,11 @@ static bool is_waiter(const struct lock_layout *layout, const struct lock_type *
 
 /* The lock with the list that has this link. */
 static bool lock_of_link(const struct lock_layout *layout, const struct lock_type *type, struct page_walk *walk,
-                         uint64_t link, uint64_t *lock)
+                         uint64_t link, unsigned *waiters, uint64_t *lock)
 {
 	const uint64_t first = link;
 
-	for (unsigned i = 0; i < WAITERS_MAX; i++) {
+	for (; *waiters > 0; (*waiters)--) {
 		if (!is_linked(walk, link, &link) || link == first)
 			return false;
 		if (is_waiter(layout, type, walk, link))
@@ -147,11 +147,13 @@ static bool waiter_find(const struct lock_layout *layout, struct page_walk *walk
                         const uint64_t *words, size_t n, struct lock_wait *wait)
 {
 	const struct lock_type *type = &layout->types[wait->kind];
+	unsigned waiters = WAITERS_MAX;
 
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t waiter = stack_pointer + i * sizeof(*words) - type->waiter_task;
 
-		if (words[i] != task || !lock_of_link(layout, type, walk, waiter + type->waiter_list, &wait->lock))
+		if (words[i] != task ||
+		    !lock_of_link(layout, type, walk, waiter + type->waiter_list, &waiters, &wait->lock))
 			continue;
 		owner_find(type, walk, wait);
 		return true;
