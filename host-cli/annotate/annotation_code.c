@@ -77,7 +77,7 @@ static bool program_open(struct annotation *annotation, const struct annotation_
 		     refused->len != 0 ? (const char *)g_ptr_array_index(refused, 0) : "");
 	user_symbols_free(programs);
 	if (annotation->image)
-		annotation->symtab = symtab_load_demangled(annotation->image, error);
+		annotation->symtab = symtab_load_demangled(annotation->image, UINT64_MAX, error);
 	return annotation->symtab != NULL;
 }
 

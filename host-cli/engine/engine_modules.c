@@ -5,6 +5,7 @@
 
 #include "engine/engine_process.h"
 #include "lib/record/writer.h"
+#include "ui/message.h"
 #include "ui/text.h"
 
 GArray *module_addresses(const struct histogram *histogram, GHashTable *asked)
@@ -50,6 +51,8 @@ static void answer_take(const json_t *answer, module_symbol_visitor *visit, void
 bool module_symbols_ask(struct client *client, const GArray *addresses, module_symbol_visitor *visit, void *data,
                         GError **error)
 {
+	uint64_t left_out = 0;
+
 	for (guint at = 0; at < addresses->len;) {
 		json_t *batch = json_array(), *answer;
 
@@ -60,7 +63,12 @@ bool module_symbols_ask(struct client *client, const GArray *addresses, module_s
 		if (!answer)
 			return false;
 		answer_take(answer, visit, data);
+		left_out += member_number(answer, "left-out", 0);
 		json_decref(answer);
 	}
+	if (left_out > 0)
+		warn("the guest's modules have %" G_GUINT64_FORMAT " symbols more than fit into the memory that these "
+		     "may take: they are left out, and addresses there have no names",
+		     left_out);
 	return true;
 }

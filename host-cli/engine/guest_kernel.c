@@ -2,18 +2,22 @@
 #include "engine/guest_kernel.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "engine/engine_process.h"
 #include "lib/parser/parser.h"
+#include "ui/message.h"
 #include "ui/text.h"
 
 /* Of its file, and memory with what vprof-parse has said of its symbols, if there are two descriptors. */
 static struct image *image_received(const json_t *answer, const int *fds, size_t n_fds, GError **error)
 {
 	const char *path = member_text(answer, "path"), *slide = member_text(answer, "slide");
-	struct image *image = image_open_fd(path ? path : "[guest memory]", IMAGE_KERNEL, fds[0], error);
+	struct image *image = image_open_fd(path ? path : IMAGE_GUEST_MEMORY, IMAGE_KERNEL, fds[0], error);
 
+	if (image && strcmp(image_path(image), IMAGE_GUEST_MEMORY) == 0)
+		image_set_of_guest(image);
 	if (image)
 		image_set_slide(image, slide ? g_ascii_strtoull(slide, NULL, 16) : 0);
 	if (image && n_fds > 1 && sealed_is(fds[1]))
@@ -64,10 +68,14 @@ struct guest_kernel guest_kernel_load(struct client *client, const json_t *guest
 {
 	struct guest_kernel kernel = {.image = image_open_there(client, guest, path, error)};
 
-	if (kernel.image) {
-		kernel.symtab = symtab_load(kernel.image, error);
-		image_give_symbols(kernel.image, -1);
-	}
+	if (!kernel.image)
+		return kernel;
+	kernel.symtab = symtab_load(kernel.image, error);
+	image_give_symbols(kernel.image, -1);
+	g_autofree char *left_out = kernel.symtab ? symtab_left_out_text(kernel.symtab) : NULL;
+
+	if (left_out)
+		warn("the guest's kernel: %s", left_out);
 	return kernel;
 }
 

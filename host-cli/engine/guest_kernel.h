@@ -17,7 +17,8 @@ struct guest_kernel {
 
 /*
  * What the engine has found or unpacked, or else the file that query-guest names (`guest`). `path`: a file that goes
- * before both; NULL: none. The error says why there are no symbols.
+ * before both; NULL: none. The error says why there are no symbols; a warning says how many
+ * of the guest's are left out.
  */
 struct guest_kernel guest_kernel_load(struct client *client, const json_t *guest, const char *path, GError **error);
 /* The same for many recordings: only the symbols of its code stay in memory. */

@@ -14,15 +14,22 @@ struct jit_names {
 	struct perf_map *maps[G_N_ELEMENTS(kinds)]; /* NULL: the guest has none, or it cannot be read */
 };
 
-static struct perf_map *map_read(struct client *client, const char *kind, uint32_t pid)
+/* Takes what it needs of *room. */
+static struct perf_map *map_read(struct client *client, const char *kind, uint32_t pid, uint64_t *room)
 {
 	const int memory = guest_jit_file_read(client, kind, pid, NULL);
 	g_autoptr(GError) why = NULL;
 
 	if (memory < 0)
 		return NULL;
-	struct perf_map *map = perf_map_load(memory, &why);
+	struct perf_map *map = perf_map_load(memory, *room, &why);
 
+	if (map)
+		*room -= MIN(*room, perf_map_bytes(map));
+	if (map && perf_map_left_out(map) > 0)
+		warn("the %s of process %" G_GUINT32_FORMAT " of the guest has %" G_GUINT64_FORMAT
+		     " functions more than fit into the memory that these may take: they are left out and have no names",
+		     kind, pid, perf_map_left_out(map));
 	if (why)
 		warn("the %s of process %" G_GUINT32_FORMAT " of the guest %s", kind, pid, why->message);
 	close(memory);
@@ -41,6 +48,7 @@ static void jit_names_free(void *data)
 struct jit_processes {
 	struct client *client;
 	GHashTable *names; /* struct jit_names, by the process's id */
+	uint64_t room;     /* for further maps */
 	gint64 until_us;
 	bool late; /* a process was left out because of that */
 };
@@ -61,7 +69,7 @@ static struct jit_names *jit_names_of(struct jit_processes *processes, uint32_t 
 		return names;
 	names = g_new0(struct jit_names, 1);
 	for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
-		names->maps[i] = map_read(processes->client, kinds[i], pid);
+		names->maps[i] = map_read(processes->client, kinds[i], pid, &processes->room);
 	g_hash_table_insert(processes->names, GUINT_TO_POINTER(pid), names);
 	return names;
 }
@@ -101,6 +109,7 @@ void jit_symbols_ask(struct client *client, const struct histogram *frames,
 	g_autoptr(GHashTable) names = g_hash_table_new_full(NULL, NULL, NULL, jit_names_free);
 	struct jit_processes processes = {.client = client,
 	                                  .names = names,
+	                                  .room = PERF_MAP_BYTES_MAX,
 	                                  .until_us = g_get_monotonic_time() + JIT_SECONDS_MAX * G_USEC_PER_SEC};
 	size_t n;
 	g_autofree struct histogram_hit *hits = histogram_hits(frames, &n);

@@ -181,7 +181,8 @@ struct recorder *recorder_new(const struct recorder_config *config, GError **err
 	recorder->names = names_new();
 	recorder->texts = g_string_chunk_new(1024);
 	recorder->frames = histogram_new(recorder->names, 0);
-	recorder->kernels = g_array_new(FALSE, FALSE, sizeof(struct kernel_before));
+	recorder->frames_before = g_ptr_array_new_with_free_func((GDestroyNotify)histogram_free);
+	recorder->kernel_symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
 	if (begin(recorder, error))
 		return recorder;
 	recorder_free(recorder);
@@ -196,13 +197,8 @@ void recorder_free(struct recorder *recorder)
 	recording_writer_free(recorder->writer);
 	rings_unmap(recorder);
 	session_events_free(recorder->events, recorder->n_events);
-	for (guint i = 0; i < recorder->kernels->len; i++) {
-		struct kernel_before *before = &g_array_index(recorder->kernels, struct kernel_before, i);
-
-		histogram_free(before->frames);
-		guest_kernel_clear(&before->kernel);
-	}
-	g_array_unref(recorder->kernels);
+	g_ptr_array_unref(recorder->frames_before);
+	g_array_unref(recorder->kernel_symbols);
 	histogram_free(recorder->frames);
 	if (!recorder->config.kernel) /* those that are shared are not ours */
 		guest_kernel_clear(&recorder->kernel);
@@ -264,24 +260,48 @@ static void facts_ask(struct recorder *recorder)
 	json_decref(session);
 }
 
+/* The symbol with texts of its own. */
+static struct recording_symbol symbol_kept(struct recorder *recorder, const struct recording_symbol *symbol)
+{
+	return (struct recording_symbol){
+		.address = symbol->address,
+		.size = symbol->size,
+		.name = g_string_chunk_insert_const(recorder->texts, symbol->name),
+		.module = g_string_chunk_insert_const(recorder->texts, symbol->module),
+	};
+}
+
+/* Names what was sampled of the kernel: of a guest's kernels, one at a time has its symbols in memory. */
+static void kernel_end(struct recorder *recorder)
+{
+	g_autoptr(GArray) hits = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
+
+	recorder_kernel_hits(recorder, hits);
+	for (guint i = 0; i < hits->len; i++) {
+		const struct recording_symbol kept =
+			symbol_kept(recorder, &g_array_index(hits, struct recording_symbol, i));
+
+		g_array_append_val(recorder->kernel_symbols, kept);
+	}
+	if (recorder->config.kernel) /* it is shared, and not ours; the next one is */
+		recorder->kernel = (struct guest_kernel){NULL, NULL};
+	recorder->config.kernel = NULL;
+	guest_kernel_clear(&recorder->kernel);
+}
+
 const char *recorder_reboot(struct recorder *recorder)
 {
-	const struct kernel_before before = {recorder->kernel, recorder->frames};
-	struct guest_kernel kernel = kernel_load(recorder);
-
-	if (!kernel.image || recorder->failure) {
-		guest_kernel_clear(&kernel);
-		return NULL;
-	}
-	/* The rings hold samples of the last kernel, or of the boot of this one. */
+	/* The rings hold samples of the last kernel, or of the boot of the next one. */
 	recorder_drain(recorder, NULL);
+	kernel_end(recorder);
+	recorder->kernel = kernel_load(recorder);
+	if (!recorder->kernel.image || recorder->failure)
+		return NULL;
 	facts_ask(recorder);
-	g_array_append_val(recorder->kernels, before);
-	recorder->kernel = kernel;
+	g_ptr_array_add(recorder->frames_before, recorder->frames);
 	recorder->frames = histogram_new(recorder->names, 0);
-	if (!recorder->failure)
-		recorder_write_kernel(recorder, (uint64_t)g_get_monotonic_time() * 1000, &recorder->failure);
-	return image_release(kernel.image);
+	recorder_write_kernel(recorder, (uint64_t)g_get_monotonic_time() * 1000, &recorder->failure);
+	return image_release(recorder->kernel.image);
 }
 
 /* ---- meanwhile ---- */
@@ -410,12 +430,7 @@ void recorder_mark(struct recorder *recorder, const char *name, bool begins, uin
 static void guest_symbol_add(uint64_t address, const struct recording_symbol *symbol, void *data)
 {
 	struct recorder *recorder = data;
-	const struct recording_symbol kept = {
-		.address = symbol->address,
-		.size = symbol->size,
-		.name = g_string_chunk_insert_const(recorder->texts, symbol->name),
-		.module = g_string_chunk_insert_const(recorder->texts, symbol->module),
-	};
+	const struct recording_symbol kept = symbol_kept(recorder, symbol);
 
 	(void)address;
 	g_array_append_val(recorder->guest_symbols, kept);

@@ -262,39 +262,39 @@ static char *recorder_description(const struct recorder *recorder, const struct 
 	return text;
 }
 
-static const struct histogram *frames_of(const struct recorder *recorder, guint i)
+void recorder_kernel_hits(const struct recorder *recorder, GArray *symbols)
 {
-	return i < recorder->kernels->len ? g_array_index(recorder->kernels, struct kernel_before, i).frames
-	                                  : recorder->frames;
+	const guint before = recorder->frames_before->len;
+
+	symbols_hit(recorder->frames, recorder->kernel.symtab, symbols);
+	if (before > 0)
+		symbols_hit(g_ptr_array_index(recorder->frames_before, before - 1), recorder->kernel.symtab, symbols);
 }
 
-/* The symbols of all kernels. Samples of a kernel's boot were counted for the one before. */
+/* The symbols of all kernels. */
 static GArray *recorder_symbols(const struct recorder *recorder)
 {
 	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
 
-	for (guint i = 0; i <= recorder->kernels->len; i++) {
-		const struct symtab *own =
-			i < recorder->kernels->len
-				? g_array_index(recorder->kernels, struct kernel_before, i).kernel.symtab
-				: recorder->kernel.symtab;
-
-		symbols_hit(frames_of(recorder, i), own, symbols);
-		if (i > 0)
-			symbols_hit(frames_of(recorder, i - 1), own, symbols);
-	}
-	if (recorder->kernels->len > 0)
+	g_array_append_vals(symbols, recorder->kernel_symbols->data, recorder->kernel_symbols->len);
+	recorder_kernel_hits(recorder, symbols);
+	if (recorder->frames_before->len > 0)
 		symbols_order_certain(symbols);
 	else
 		symbols_order(symbols);
 	return symbols;
 }
 
+static const struct histogram *frames_of(const struct recorder *recorder, guint i)
+{
+	return i < recorder->frames_before->len ? g_ptr_array_index(recorder->frames_before, i) : recorder->frames;
+}
+
 static GArray *recorder_user_symbols(const struct recorder *recorder, struct user_symbols *user)
 {
 	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
 
-	for (guint i = 0; i <= recorder->kernels->len; i++)
+	for (guint i = 0; i <= recorder->frames_before->len; i++)
 		user_symbols_hit(frames_of(recorder, i), user, symbols);
 	if (recorder->guest_symbols)
 		g_array_append_vals(symbols, recorder->guest_symbols->data, recorder->guest_symbols->len);
@@ -306,7 +306,7 @@ static GArray *recorder_host_symbols(const struct recorder *recorder)
 {
 	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
 
-	for (guint i = 0; recorder->host && i <= recorder->kernels->len; i++)
+	for (guint i = 0; recorder->host && i <= recorder->frames_before->len; i++)
 		host_symbols_hit(frames_of(recorder, i), recorder->host, symbols);
 	symbols_order_addresses(symbols);
 	return symbols;

@@ -24,12 +24,6 @@ struct recorder_source {
 
 extern const struct recorder_source recorder_of_session, recorder_of_counters;
 
-/* A kernel that the guest ran before, and the addresses that were sampled meanwhile. */
-struct kernel_before {
-	struct guest_kernel kernel;
-	struct histogram *frames;
-};
-
 struct recorder {
 	struct recorder_config config;
 	const struct recorder_source *source;
@@ -56,7 +50,8 @@ struct recorder {
 	struct histogram *frames; /* of all call chains: every address that wants a symbol */
 	GArray *guest_symbols;    /* of struct recording_symbol: of modules, asked of the engine; NULL */
 	GStringChunk *texts;      /* their names */
-	GArray *kernels;          /* struct kernel_before, of the guest's kernels before the present one */
+	GPtrArray *frames_before; /* struct histogram, of the guest's kernels before the present one */
+	GArray *kernel_symbols;   /* of struct recording_symbol: what these kernels had there */
 	uint32_t reads;           /* number of the last one of recorder_read_next */
 	GArray *made_code;        /* struct vprof_agent_read, the next at the end; NULL: not the end yet */
 	uint64_t samples;
@@ -73,6 +68,9 @@ json_t *recorder_time(const struct recorder *recorder);
 
 /* Writes the mapping of the kernel that runs from time_ns on. */
 bool recorder_write_kernel(struct recorder *recorder, uint64_t time_ns, GError **error);
+
+/* Adds the symbols of the present kernel where it was sampled. Samples of its boot were counted for the one before. */
+void recorder_kernel_hits(const struct recorder *recorder, GArray *symbols);
 
 /* Where user space has its symbols. */
 struct user_symbol_sources recorder_sources(const struct recorder *recorder);

@@ -21,7 +21,8 @@
 #define IN_GUEST "guest memory"
 #define IN_GUEST_READ "guest memory (read by the agent)"
 #define IN_GUEST_PART "guest memory (in part)"
-#define FILES_MAX 4096u /* that a guest can have named */
+#define COPIES_BYTES_MAX (UINT64_C(16) << 20) /* of symbols of files that a guest has in memory */
+#define FILES_MAX 4096u                       /* that a guest can have named */
 
 /* A guest reads its files when it needs them: what was not there is asked for again, each time after a longer wait. */
 #define ASKED_MAX 4u
@@ -69,6 +70,7 @@ struct recorder_tables {
 	struct user_symbols *debuginfod;     /* [t] */
 	GHashTable *done;                    /* [t] build-ids that have tables, or for which there is none */
 	GThread *thread;                     /* [I] */
+	_Atomic uint64_t copies_bytes;       /* [a] that symbols from the guest's memory take */
 	_Atomic bool over;                   /* [a] tables are no longer waited for */
 	GAsyncQueue *wanted, *handled;       /* [I] of struct wanted *: to the other thread, and back */
 	GAsyncQueue *made;                   /* [I] of struct made * */
@@ -183,6 +185,29 @@ static struct image *guest_open(const struct wanted *wanted)
 	return NULL;
 }
 
+/* As many as there is room for. */
+static void made_symbols(struct recorder_tables *tables, const struct image *image, struct made *made)
+{
+	const uint64_t used = atomic_load_explicit(&tables->copies_bytes, memory_order_relaxed);
+	GError *error = NULL;
+
+	if (used >= COPIES_BYTES_MAX) {
+		if (!made->why)
+			made->why =
+				g_strdup_printf("%s: its functions have no names: those of the guest's other programs "
+			                        "take all memory that there is for them",
+			                        image_path(image));
+		return;
+	}
+	made->copy = user_copy_new(image, COPIES_BYTES_MAX - used, &error);
+	made_explain(made, error);
+	g_autofree char *left_out = user_copy_left_out_text(made->copy);
+
+	if (left_out && !made->why)
+		made->why = g_strdup_printf("%s: %s", image_path(image), left_out);
+	atomic_fetch_add_explicit(&tables->copies_bytes, user_copy_bytes(made->copy), memory_order_relaxed);
+}
+
 /* False when it is not, or not all, in the guest's memory. */
 static bool guest_make(struct recorder_tables *tables, const struct wanted *wanted, const char *build_id)
 {
@@ -197,8 +222,7 @@ static bool guest_make(struct recorder_tables *tables, const struct wanted *want
 	const bool whole = made.table && made.statistics.missing == 0;
 
 	made.python = python_file_read(image);
-	made.copy = user_copy_new(image, &error);
-	made_explain(&made, error);
+	made_symbols(tables, image, &made);
 	made.source = !whole ? IN_GUEST_PART : wanted->read ? IN_GUEST_READ : IN_GUEST;
 	made_push(tables, build_id, &made);
 	image_free(image);
@@ -483,8 +507,13 @@ static void made_take(struct recorder_tables *tables, struct made *made)
 {
 	if (made->why)
 		warn("%s", made->why);
-	if (made->copy)
-		g_hash_table_replace(tables->copies, g_strdup(made->build_id), g_steal_pointer(&made->copy));
+	if (!made->copy)
+		return;
+	const struct user_copy *before = g_hash_table_lookup(tables->copies, made->build_id);
+
+	if (before)
+		atomic_fetch_sub_explicit(&tables->copies_bytes, user_copy_bytes(before), memory_order_relaxed);
+	g_hash_table_replace(tables->copies, g_strdup(made->build_id), g_steal_pointer(&made->copy));
 }
 
 static void table_given(struct recorder_tables *tables, const struct made *made)

@@ -33,12 +33,13 @@ enum vprof_parse_what {
 	VPROF_PARSE_PAGES,   /* `start` pages of `length` bytes: the size of each, packed, in 32 bits, and what they are
 	                        packed to, one behind the other. The answer is a byte for each, 1: it is whole, and the
 	                        pages */
-	VPROF_PARSE_SYMBOLS, /* symbols of image `image`, where it was linked; tables, none when it has none */
+	VPROF_PARSE_SYMBOLS, /* symbols of image `image`, where it was linked; tables, none when it has none. What is
+	                        beyond `answer_bytes` is left out and counted */
 	VPROF_PARSE_FRAMES,  /* its call frame information; tables, none when it describes no code */
 	VPROF_PARSE_NOTES,   /* the static probes (USDT) of program `image`; tables, none when it has none */
 	VPROF_PARSE_PROGRAMS,  /* the files of an initramfs, as one cpio archive that is not packed: programs and
 	                          libraries, and the names of the others without their bytes */
-	VPROF_PARSE_MAP,       /* functions of the text /tmp/perf-PID.map; tables */
+	VPROF_PARSE_MAP,       /* functions of the text /tmp/perf-PID.map; tables. Left out and counted as SYMBOLS */
 	VPROF_PARSE_LAYOUT,    /* what image `image` is made of; tables. `packing` is not 0: it was packed */
 	VPROF_PARSE_PLACES,    /* where statements of a source file begin that is called `text`, or the path of which
 	                          ends in that; tables */
@@ -102,14 +103,14 @@ struct vprof_parse_reply {
 /* ---- tables: each is this head and its rows, padded to 8 bytes, and the next one follows ---- */
 
 enum vprof_parse_table_kind {
-	VPROF_PARSE_TABLE_TEXT = 1,   /* of 1 byte: names, each with its NUL */
-	VPROF_PARSE_TABLE_SYMBOLS,    /* struct vprof_parse_symbol, by address */
-	VPROF_PARSE_TABLE_SECTIONS,   /* the same, of sections of code that have no symbols */
-	VPROF_PARSE_TABLE_RANGES,     /* struct vprof_parse_range, by start; no two are equal */
-	VPROF_PARSE_TABLE_FRAMES,     /* of 1 byte: a table of vmm/lib/symbol/cfi.h */
-	VPROF_PARSE_TABLE_COUNTS,     /* of 8 bytes: its struct cfi_statistics */
-	VPROF_PARSE_TABLE_LINES,      /* struct vprof_parse_line: LINES by address, no two equal; PLACES by file,
-	                                 line and address */
+	VPROF_PARSE_TABLE_TEXT = 1, /* of 1 byte: names, each with its NUL */
+	VPROF_PARSE_TABLE_SYMBOLS,  /* struct vprof_parse_symbol, by address */
+	VPROF_PARSE_TABLE_SECTIONS, /* the same, of sections of code that have no symbols */
+	VPROF_PARSE_TABLE_RANGES,   /* struct vprof_parse_range, by start; no two are equal */
+	VPROF_PARSE_TABLE_FRAMES,   /* of 1 byte: a table of vmm/lib/symbol/cfi.h */
+	VPROF_PARSE_TABLE_COUNTS, /* of 8 bytes: its struct cfi_statistics; SYMBOLS, MAP: one, how many were left out */
+	VPROF_PARSE_TABLE_LINES,  /* struct vprof_parse_line: LINES by address, no two equal; PLACES by file,
+	                             line and address */
 	VPROF_PARSE_TABLE_STRUCTURES, /* struct vprof_parse_structure, of those that were found */
 	VPROF_PARSE_TABLE_MEMBERS,    /* struct vprof_parse_member, of all of them */
 	VPROF_PARSE_TABLE_FUNCTIONS,  /* struct vprof_parse_function, by address */

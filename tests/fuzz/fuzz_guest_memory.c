@@ -71,7 +71,7 @@ static void modules_read(uint64_t head, struct page_walk *walk)
 		    (i > 0 && table.ranges[i - 1].start + table.ranges[i - 1].bytes > table.ranges[i].start))
 			abort();
 	if (table.n > 0)
-		symtab_free(module_symbols_read(&layout, walk, &table.modules[0]));
+		symtab_free(module_symbols_read(&layout, walk, &table.modules[0], MODULE_SYMBOLS_BYTES_MAX));
 }
 
 /* Of the file whose struct address_space is at `mapping`. */

@@ -59,12 +59,12 @@ static void check(const struct symtab *symtab)
 /* By the way out of vprof-parse. */
 static struct symtab *load(const struct image *image)
 {
-	struct symtab *parsed = symtab_parse(image, NULL), *symtab;
+	struct symtab *parsed = symtab_parse(image, UINT64_MAX, NULL), *symtab;
 	size_t n_parsed, n;
 
 	if (!parsed)
 		return NULL;
-	g_autoptr(GBytes) answer = g_byte_array_free_to_bytes(symtab_encode(parsed, NULL));
+	g_autoptr(GBytes) answer = g_byte_array_free_to_bytes(symtab_encode(parsed, NULL, 0));
 
 	symtab = symtab_decode(answer, 0);
 	symtab_symbols(parsed, &n_parsed);

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(&address, data, sizeof(address));
 	g_autoptr(GBytes) answer = g_byte_array_free_to_bytes(
-		perf_map_encode((const char *)data + sizeof(address), size - sizeof(address)));
+		perf_map_encode((const char *)data + sizeof(address), size - sizeof(address), PERF_MAP_BYTES_MAX));
 	struct perf_map *map = perf_map_decode(answer);
 	struct perf_map_symbol symbol;
 

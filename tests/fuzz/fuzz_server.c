@@ -106,6 +106,11 @@ const struct module *session_modules_get(const struct session_modules *modules G
 	return NULL;
 }
 
+uint64_t session_modules_left_out(const struct session_modules *modules G_GNUC_UNUSED)
+{
+	return 0;
+}
+
 const struct symtab *session_modules_symtab(struct session_modules *modules G_GNUC_UNUSED, unsigned i G_GNUC_UNUSED)
 {
 	return NULL;

@@ -52,6 +52,11 @@ void session_modules_free(struct session_modules *modules G_GNUC_UNUSED)
 {
 }
 
+uint64_t session_modules_left_out(const struct session_modules *modules G_GNUC_UNUSED)
+{
+	return 0;
+}
+
 bool session_modules_find(struct session_modules *modules G_GNUC_UNUSED, uint64_t address, struct module_place *place)
 {
 	*place = (struct module_place){
@@ -75,17 +80,18 @@ static bool memory_read(struct guest *guest G_GNUC_UNUSED, gpa_t from, void *to,
 static void vcpu_time(struct guest *guest G_GNUC_UNUSED, unsigned vcpu G_GNUC_UNUSED, bool reset G_GNUC_UNUSED,
                       struct guest_vcpu_time *out)
 {
-	*out = (struct guest_vcpu_time){
-		.n_exits = 2,
-		.exits = {{.ip = vprof_exit_ip(KVM_EXIT_IO, 0x3f8)},
-	                  {.ip = vprof_exit_ip(KVM_EXIT_MMIO, VPROF_EXIT_DETAIL_MASK)}},
-		.n_kvm_exits = 1,
-		.kvm_exits = {{.name = "npf", .histogram = {1}}},
-		.n_accesses = 2,
-		.accesses = {{.mmio = true}, {.other = true}},
-		.n_counters = 1,
-		.counters = {{"halt_exits", 1}},
-	};
+	memset(out, 0, sizeof(*out));
+	out->n_exits = 2;
+	out->exits[0].ip = vprof_exit_ip(KVM_EXIT_IO, 0x3f8);
+	out->exits[1].ip = vprof_exit_ip(KVM_EXIT_MMIO, VPROF_EXIT_DETAIL_MASK);
+	out->n_kvm_exits = 1;
+	strcpy(out->kvm_exits[0].name, "npf");
+	out->kvm_exits[0].histogram[0] = 1;
+	out->n_accesses = 2;
+	out->accesses[0].mmio = true;
+	out->accesses[1].other = true;
+	out->n_counters = 1;
+	out->counters[0] = (struct guest_counter){"halt_exits", 1};
 }
 
 static void vcpus_look(struct guest *guest G_GNUC_UNUSED, void (*look)(void *data, const struct guest_vcpu *vcpu),

@@ -55,7 +55,7 @@ static void setup(void)
 {
 	const struct symtab_code code = {TEXT, sizeof(functions) / sizeof(functions[0]) * FUNCTION_BYTES};
 
-	symtab = symtab_new_list("test", &code, 1, list, NULL);
+	symtab = symtab_new_list("test", &code, 1, UINT64_MAX, list, NULL);
 	unreadable = false;
 }
 
@@ -169,7 +169,7 @@ static bool read_arm64(void *data G_GNUC_UNUSED, uint64_t from, uint8_t *code, s
 static char *find_arm64(const char *name, struct function_returns *returns)
 {
 	const struct symtab_code code = {TEXT, G_N_ELEMENTS(arm64_functions) * sizeof(arm64_functions[0].code)};
-	struct symtab *of_arm64 = symtab_new_list("test", &code, 1, list_arm64, NULL);
+	struct symtab *of_arm64 = symtab_new_list("test", &code, 1, UINT64_MAX, list_arm64, NULL);
 	const struct function_code known = {.find = find_symbol, .read = read_arm64, .data = of_arm64};
 	char *why = function_returns_find(code_of(ARCH_ARM64), symtab_address(of_arm64, name), &known, returns);
 

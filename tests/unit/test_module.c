@@ -175,7 +175,8 @@ START_TEST(symbols_of_a_module)
 
 	fake_module_symbols(&process, module, FAKE_MODULE_CODE, names, G_N_ELEMENTS(names));
 	ck_assert(update());
-	struct symtab *symtab = module_symbols_read(&fake_module_layout, &process.walk, &table.modules[0]);
+	struct symtab *symtab =
+		module_symbols_read(&fake_module_layout, &process.walk, &table.modules[0], MODULE_SYMBOLS_BYTES_MAX);
 
 	ck_assert_ptr_nonnull(symtab);
 	ck_assert_str_eq(symtab_find(symtab, FAKE_MODULE_CODE + 0x1ff)->name, "ext4_write");
@@ -187,20 +188,46 @@ START_TEST(symbols_of_a_module)
 }
 END_TEST
 
+/* All modules of a guest share what there is. */
+START_TEST(symbols_without_room)
+{
+	static const char *const names[] = {"one", "two", "three"};
+	uint64_t module = fake_module(&process, "ext4", FAKE_MODULE_CODE, 0x300, 0xaa);
+
+	fake_module_symbols(&process, module, FAKE_MODULE_CODE, names, G_N_ELEMENTS(names));
+	ck_assert(update());
+	struct symtab *symtab =
+		module_symbols_read(&fake_module_layout, &process.walk, &table.modules[0], MODULE_SYMBOLS_BYTES_MAX);
+	ck_assert_uint_eq(symtab_left_out(symtab), 0);
+	symtab_free(symtab);
+	symtab = module_symbols_read(&fake_module_layout, &process.walk, &table.modules[0], 360);
+	ck_assert_uint_eq(symtab_left_out(symtab), 2);
+	ck_assert_str_eq(symtab_find(symtab, FAKE_MODULE_CODE)->name, "one");
+	symtab_free(symtab);
+	symtab = module_symbols_read(&fake_module_layout, &process.walk, &table.modules[0], 0);
+	ck_assert_uint_eq(symtab_left_out(symtab), 3);
+	ck_assert_ptr_null(symtab_find(symtab, FAKE_MODULE_CODE));
+	symtab_free(symtab);
+}
+END_TEST
+
 START_TEST(symbols_that_are_not_there)
 {
 	static const char *const names[] = {"one"};
 	uint64_t module = fake_module(&process, "ext4", FAKE_MODULE_CODE, 0x100, 0xaa), kallsyms;
 
 	ck_assert(update());
-	ck_assert_ptr_null(module_symbols_read(&fake_module_layout, &process.walk, &table.modules[0]));
+	ck_assert_ptr_null(
+		module_symbols_read(&fake_module_layout, &process.walk, &table.modules[0], MODULE_SYMBOLS_BYTES_MAX));
 	fake_module_symbols(&process, module, FAKE_MODULE_CODE, names, 1);
 	kallsyms = fake_read(&process.fake, module - FAKE_KERNEL + fake_module_layout.kallsyms);
 	fake_set(&process, kallsyms, fake_module_layout.n_symbols, UINT32_MAX);
-	ck_assert_ptr_null(module_symbols_read(&fake_module_layout, &process.walk, &table.modules[0]));
+	ck_assert_ptr_null(
+		module_symbols_read(&fake_module_layout, &process.walk, &table.modules[0], MODULE_SYMBOLS_BYTES_MAX));
 	/* More than there is memory: what can be read is taken. */
 	fake_set(&process, kallsyms, fake_module_layout.n_symbols, MODULE_SYMBOLS_MAX);
-	struct symtab *symtab = module_symbols_read(&fake_module_layout, &process.walk, &table.modules[0]);
+	struct symtab *symtab =
+		module_symbols_read(&fake_module_layout, &process.walk, &table.modules[0], MODULE_SYMBOLS_BYTES_MAX);
 
 	ck_assert_str_eq(symtab_find(symtab, FAKE_MODULE_CODE)->name, "one");
 	symtab_free(symtab);
@@ -217,7 +244,7 @@ static void list_head_symbol(struct symtab_builder *builder, void *data)
 static bool layout_load(struct btf_builder *btf, const char *symbol, struct module_layout *layout, GError **error)
 {
 	const struct symtab_code code = {HEAD, 16};
-	struct symtab *symtab = symtab_new_list("test", &code, 1, list_head_symbol, (void *)symbol);
+	struct symtab *symtab = symtab_new_list("test", &code, 1, UINT64_MAX, list_head_symbol, (void *)symbol);
 	g_autoptr(GByteArray) section = btf_builder_finish(btf);
 	struct elf_builder elf;
 
@@ -342,6 +369,7 @@ int main(void)
 	tcase_add_test(tests, what_cannot_be_is_left_out);
 	tcase_add_test(tests, hostile_lists_end);
 	tcase_add_test(tests, symbols_of_a_module);
+	tcase_add_test(tests, symbols_without_room);
 	tcase_add_test(tests, symbols_that_are_not_there);
 	tcase_add_test(tests, a_layout_of_6_1);
 	tcase_add_test(tests, a_layout_of_6_4_on);

@@ -9,7 +9,7 @@
 /* As vprof-parse says it. */
 static struct perf_map *map_of_bytes(const void *file, size_t bytes)
 {
-	g_autoptr(GBytes) answer = g_byte_array_free_to_bytes(perf_map_encode(file, bytes));
+	g_autoptr(GBytes) answer = g_byte_array_free_to_bytes(perf_map_encode(file, bytes, PERF_MAP_BYTES_MAX));
 	struct perf_map *map = perf_map_decode(answer);
 
 	ck_assert(map);
@@ -212,6 +212,26 @@ START_TEST(a_jitdump_that_is_cut_off)
 }
 END_TEST
 
+/* From the first one on that has no room. */
+START_TEST(what_does_not_fit_is_counted)
+{
+	g_autoptr(GString) text = g_string_new(NULL);
+
+	for (unsigned i = 0; i < 100; i++)
+		g_string_append_printf(text, "%x 10 function_%02u\n", 0x1000 + i * 0x10, i);
+	g_autoptr(GBytes) answer = g_byte_array_free_to_bytes(perf_map_encode(text->str, text->len, 1024));
+	struct perf_map *map = perf_map_decode(answer);
+	const size_t n = perf_map_n_symbols(map);
+
+	ck_assert_uint_le(g_bytes_get_size(answer), 1024);
+	ck_assert_uint_gt(n, 10);
+	ck_assert_uint_eq(n + perf_map_left_out(map), 100);
+	check_at(map, 0x1000, "function_00");
+	check_at(map, 0x1000 + n * 0x10, NULL);
+	perf_map_free(map);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("perf_map");
@@ -223,6 +243,7 @@ int main(void)
 	tcase_add_test(tests, names_are_printable);
 	tcase_add_test(tests, a_jitdump);
 	tcase_add_test(tests, a_jitdump_that_is_cut_off);
+	tcase_add_test(tests, what_does_not_fit_is_counted);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -170,7 +170,7 @@ static void many_list(struct symtab_builder *builder, void *data)
 static struct symtab *many_new(const struct symtab_code *code, size_t n)
 {
 	GRand *random = g_rand_new_with_seed(1);
-	struct symtab *symtab = symtab_new_list("list", code, n, many_list, random);
+	struct symtab *symtab = symtab_new_list("list", code, n, UINT64_MAX, many_list, random);
 
 	g_rand_free(random);
 	ck_assert_ptr_nonnull(symtab);
@@ -262,7 +262,7 @@ static void alike_list(struct symtab_builder *builder, void *data G_GNUC_UNUSED)
 START_TEST(test_names_alike)
 {
 	const struct symtab_code code = {TEXT, ALIKE};
-	struct symtab *symtab = symtab_new_list("list", &code, 1, alike_list, NULL);
+	struct symtab *symtab = symtab_new_list("list", &code, 1, UINT64_MAX, alike_list, NULL);
 	size_t n;
 	const struct symbol *symbols = symtab_symbols(symtab, &n);
 
@@ -285,7 +285,7 @@ static void far_list(struct symtab_builder *builder, void *data G_GNUC_UNUSED)
 START_TEST(test_too_far_to_pack)
 {
 	const struct symtab_code code[] = {{0x1000, 16}, {TEXT, 16}};
-	struct symtab *symtab = symtab_new_list("list", code, G_N_ELEMENTS(code), far_list, NULL);
+	struct symtab *symtab = symtab_new_list("list", code, G_N_ELEMENTS(code), UINT64_MAX, far_list, NULL);
 	size_t n;
 
 	symtab_keep_code(symtab);
@@ -369,7 +369,7 @@ START_TEST(test_demangled)
 	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
 		kernel_symbol(&kernel, names[i][0], TEXT + 0x10 * i, 0x10, GLOBAL_FUNCTION);
 	struct image *image = kernel_image(&kernel);
-	struct symtab *symtab = symtab_load(image, NULL), *shown = symtab_load_demangled(image, NULL);
+	struct symtab *symtab = symtab_load(image, NULL), *shown = symtab_load_demangled(image, UINT64_MAX, NULL);
 
 	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
 		assert_at(symtab, TEXT + 0x10 * i, names[i][0]);

@@ -306,9 +306,11 @@ struct image *kernel_memory_image(struct look *look, const struct page_walk *wal
 	copy.fd = sealed_new("vprof-kernel");
 	if (file_fill(&copy, error))
 		image = image_open_fd(path, IMAGE_KERNEL, copy.fd, error);
-	if (image)
+	if (image) {
+		image_set_of_guest(image);
 		*fd = copy.fd;
-	else if (copy.fd >= 0)
+	} else if (copy.fd >= 0) {
 		close(copy.fd);
+	}
 	return image;
 }

@@ -98,7 +98,7 @@ static struct image *running_image(struct kernel_search *search)
 
 	for (size_t i = 0; i < search->n && !image; i++) {
 		page_walk_init_regs(&walk, &search->look.guest, &search->registers[i].regs);
-		image = kernel_memory_image(&search->look, &walk, code, "[guest memory]", &fd, NULL);
+		image = kernel_memory_image(&search->look, &walk, code, IMAGE_GUEST_MEMORY, &fd, NULL);
 	}
 	if (image)
 		close(fd);

@@ -226,8 +226,10 @@ static json_t *method_module_symbols(struct control_call *call, GError **error)
 		if (session_modules_find(modules, value, &place))
 			json_array_append_new(symbols, place_json(value, &place));
 	}
+	const uint64_t left_out = session_modules_left_out(modules);
+
 	session_modules_free(modules);
-	return json_pack("{s:o}", "symbols", symbols);
+	return json_pack("{s:o, s:I}", "symbols", symbols, "left-out", (json_int_t)left_out);
 }
 
 /* ---- the methods ---- */
@@ -271,6 +273,7 @@ static const struct method_member symbol_members[] = {
 
 static const struct method_member symbols_members[] = {
 	{"symbols", "symbols of those addresses that are in a module", MEMBER_OBJECTS, .members = symbol_members},
+	{"left-out", "symbols of these modules that do not fit into the memory for them", MEMBER_INTEGER},
 	{0},
 };
 

@@ -12,11 +12,29 @@ struct types {
 	struct dwarf_types *dwarf;
 };
 
+const uint8_t *types_btf(const struct image *image, size_t *bytes, GError **error)
+{
+	uint64_t address;
+	const uint8_t *section = image_section(image, ".BTF", bytes, &address);
+
+	if (!section || !image_is_of_guest(image) || *bytes <= TYPES_GUEST_BYTES_MAX)
+		return section;
+	g_set_error(error, TYPES_ERROR, TYPES_ERROR_LIMIT,
+	            "the kernel in the guest's memory has %zu bytes of BTF, and may have %" G_GUINT64_FORMAT, *bytes,
+	            TYPES_GUEST_BYTES_MAX);
+	return NULL;
+}
+
 struct types *types_new(const struct image *image, GError **error)
 {
 	size_t bytes;
-	uint64_t address;
-	const uint8_t *section = image_section(image, ".BTF", &bytes, &address);
+	g_autoptr(GError) limit = NULL;
+	const uint8_t *section = types_btf(image, &bytes, &limit);
+
+	if (limit) {
+		g_propagate_error(error, g_steal_pointer(&limit));
+		return NULL;
+	}
 	struct types *types = g_new0(struct types, 1);
 	g_autoptr(GError) why = NULL;
 

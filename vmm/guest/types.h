@@ -17,11 +17,17 @@ GQuark types_error_quark(void);
 enum types_error {
 	TYPES_ERROR_NONE,   /* neither BTF nor debug information */
 	TYPES_ERROR_MEMBER, /* a structure or a member is missing */
+	TYPES_ERROR_LIMIT,  /* a guest's memory has more BTF than any kernel */
 };
+
+#define TYPES_GUEST_BYTES_MAX (UINT64_C(12) << 20) /* of BTF in a guest's memory; a distribution's kernel has 5 MiB */
+
+/* The BTF of the image; NULL: it has none, or, with TYPES_ERROR_LIMIT, too much. */
+const uint8_t *types_btf(const struct image *image, size_t *bytes, GError **error);
 
 struct types;
 
-/* `image` is borrowed until types_free. Errors: TYPES_ERROR_NONE, BTF_ERROR, IMAGE_ERROR. */
+/* `image` is borrowed until types_free. Errors: TYPES_ERROR_NONE, TYPES_ERROR_LIMIT, BTF_ERROR, IMAGE_ERROR. */
 struct types *types_new(const struct image *image, GError **error);
 void types_free(struct types *types);
 

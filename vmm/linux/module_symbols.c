@@ -84,7 +84,7 @@ static bool listing_open(struct listing *listing, const struct module_layout *la
 }
 
 struct symtab *module_symbols_read(const struct module_layout *layout, struct page_walk *walk,
-                                   const struct module *module)
+                                   const struct module *module, uint64_t bytes_max)
 {
 	struct listing listing = {.walk = walk, .module = module};
 	struct symtab_code code[MODULE_PARTS];
@@ -93,5 +93,5 @@ struct symtab *module_symbols_read(const struct module_layout *layout, struct pa
 		return NULL;
 	for (unsigned i = 0; i < MODULE_PARTS; i++)
 		code[i] = (struct symtab_code){module->parts[i].start, module->parts[i].bytes};
-	return symtab_new_list("kallsyms", code, MODULE_PARTS, list, &listing);
+	return symtab_new_list("kallsyms", code, MODULE_PARTS, bytes_max, list, &listing);
 }

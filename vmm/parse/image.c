@@ -57,12 +57,13 @@ bool parse_symbols(const struct parse_input *input, const struct vprof_parse_req
 
 	if (!image)
 		return false;
-	symtab = symtab_parse(image, &why);
+	symtab = symtab_parse(image, request->answer_bytes, &why);
 	if (why) {
 		g_propagate_error(error, why);
 		return false;
 	}
-	GByteArray *tables = symtab ? symtab_encode(symtab, names_of(request)) : g_byte_array_new();
+	GByteArray *tables =
+		symtab ? symtab_encode(symtab, names_of(request), request->answer_bytes) : g_byte_array_new();
 
 	return parse_answer_put(answer, tables->data, tables->len, error);
 }
@@ -93,9 +94,8 @@ bool parse_frames(const struct parse_input *input, const struct vprof_parse_requ
 bool parse_map(const struct parse_input *input, const struct vprof_parse_request *request, struct parse_answer *answer,
                GError **error)
 {
-	g_autoptr(GByteArray) tables = perf_map_encode((const char *)input->bytes, input->n);
+	g_autoptr(GByteArray) tables = perf_map_encode((const char *)input->bytes, input->n, request->answer_bytes);
 
-	(void)request;
 	return parse_answer_put(answer, tables->data, tables->len, error);
 }
 

@@ -37,8 +37,7 @@ void probe_hub_free(struct probe_hub *hub)
 static void load_btf(struct probe_hub *hub, const struct image *image)
 {
 	size_t n;
-	uint64_t address;
-	const uint8_t *section = image_section(image, ".BTF", &n, &address);
+	const uint8_t *section = types_btf(image, &n, NULL);
 
 	if (!section)
 		return;

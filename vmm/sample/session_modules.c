@@ -9,6 +9,7 @@ struct session_modules {
 	struct module_table table;
 	struct symtab *symtabs[MODULES_MAX]; /* NULL: not read yet, or none */
 	bool tried[MODULES_MAX];
+	uint64_t room, left_out; /* bytes for symbols, and symbols that had none */
 };
 
 struct session_modules *session_modules_read(struct session *session, GError **error)
@@ -32,6 +33,7 @@ struct session_modules *session_modules_read(struct session *session, GError **e
 
 	modules->layout = &kernel->modules;
 	modules->walk = walk;
+	modules->room = MODULE_SYMBOLS_BYTES_MAX;
 	module_table_update(&modules->table, modules->layout, &modules->walk, 0);
 	return modules;
 }
@@ -52,10 +54,23 @@ const struct module *session_modules_get(const struct session_modules *modules, 
 
 const struct symtab *session_modules_symtab(struct session_modules *modules, unsigned i)
 {
-	if (!modules->tried[i])
-		modules->symtabs[i] = module_symbols_read(modules->layout, &modules->walk, &modules->table.modules[i]);
+	if (modules->tried[i])
+		return modules->symtabs[i];
+	struct symtab *symtab =
+		module_symbols_read(modules->layout, &modules->walk, &modules->table.modules[i], modules->room);
+
+	if (symtab) {
+		modules->room -= MIN(modules->room, symtab_bytes(symtab));
+		modules->left_out += symtab_left_out(symtab);
+	}
+	modules->symtabs[i] = symtab;
 	modules->tried[i] = true;
-	return modules->symtabs[i];
+	return symtab;
+}
+
+uint64_t session_modules_left_out(const struct session_modules *modules)
+{
+	return modules->left_out;
 }
 
 static const struct symbol *find_symbol(struct session_modules *modules, const struct module_range *range,

@@ -32,5 +32,7 @@ const struct symbol *session_modules_symbol(struct session_modules *modules, uin
 const struct module *session_modules_get(const struct session_modules *modules, unsigned i);
 /* NULL: the guest's kernel keeps none of this module, or it has no code. */
 const struct symtab *session_modules_symtab(struct session_modules *modules, unsigned i);
+/* Symbols of the modules that were asked for so far, beyond MODULE_SYMBOLS_BYTES_MAX. */
+uint64_t session_modules_left_out(const struct session_modules *modules);
 
 #endif

@@ -113,7 +113,7 @@ bool kernel_arch_find(struct look *look, const struct hmp_registers *registers, 
 	if (!code_find(registers, error))
 		return false;
 	page_walk_init_regs(&walk, &look->guest, &registers->regs);
-	found->image = kernel_memory_image(look, &walk, registers->vectors, "[guest memory]", &found->fd, error);
+	found->image = kernel_memory_image(look, &walk, registers->vectors, IMAGE_GUEST_MEMORY, &found->fd, error);
 	return found->image && check(found->image, registers->vectors, error) &&
 	       (image_is_linux(found->image) || kernel_find_none("its memory has no Linux banner", error));
 }

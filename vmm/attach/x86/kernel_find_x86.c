@@ -126,7 +126,7 @@ static bool find_in_memory(struct look *look, const struct page_walk *walk, uint
 	bool agrees = handler == 0;
 	size_t n;
 
-	found->image = kernel_memory_image(look, walk, code, "[guest memory]", &found->fd, error);
+	found->image = kernel_memory_image(look, walk, code, IMAGE_GUEST_MEMORY, &found->fd, error);
 	if (!found->image || !handlers_linked(found->image, addresses, &n, error))
 		return false;
 	for (size_t i = 0; i < n; i++)

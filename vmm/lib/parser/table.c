@@ -11,16 +11,34 @@ static size_t padded(size_t bytes)
 	return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-void table_add(GByteArray *answer, enum vprof_parse_table_kind kind, size_t row_bytes, const void *rows, size_t n)
+guint table_begin(GByteArray *answer, enum vprof_parse_table_kind kind, size_t row_bytes)
 {
-	static const guint8 zeros[ALIGNMENT] = {0};
-	const struct vprof_parse_table head = {.kind = kind, .row_bytes = (uint32_t)row_bytes, .n = n};
-	const size_t bytes = n * row_bytes;
+	const struct vprof_parse_table head = {.kind = kind, .row_bytes = (uint32_t)row_bytes};
+	const guint table = answer->len;
 
 	g_byte_array_append(answer, (const guint8 *)&head, sizeof(head));
-	if (bytes > 0)
-		g_byte_array_append(answer, rows, (guint)bytes);
+	return table;
+}
+
+void table_end(GByteArray *answer, guint table)
+{
+	static const guint8 zeros[ALIGNMENT] = {0};
+	struct vprof_parse_table head;
+	const size_t bytes = answer->len - table - sizeof(head);
+
+	memcpy(&head, answer->data + table, sizeof(head));
+	head.n = bytes / head.row_bytes;
+	memcpy(answer->data + table, &head, sizeof(head));
 	g_byte_array_append(answer, zeros, (guint)(padded(bytes) - bytes));
+}
+
+void table_add(GByteArray *answer, enum vprof_parse_table_kind kind, size_t row_bytes, const void *rows, size_t n)
+{
+	const guint table = table_begin(answer, kind, row_bytes);
+
+	if (n > 0)
+		g_byte_array_append(answer, rows, (guint)(n * row_bytes));
+	table_end(answer, table);
 }
 
 uint32_t table_text_add(GByteArray *text, const char *name)

@@ -11,6 +11,10 @@
 /* Appends a table of `n` rows. */
 void table_add(GByteArray *answer, enum vprof_parse_table_kind kind, size_t row_bytes, const void *rows, size_t n);
 
+/* The same of rows that are appended one by one: table_begin returns what table_end wants. */
+guint table_begin(GByteArray *answer, enum vprof_parse_table_kind kind, size_t row_bytes);
+void table_end(GByteArray *answer, guint table);
+
 /* Appends a name to the bytes of such a table of text; returns where it begins. */
 uint32_t table_text_add(GByteArray *text, const char *name);
 

@@ -136,7 +136,7 @@ static struct symtab *kernel_symtab(const struct host_symbols *symbols, char *ka
 
 		code[i] = (struct symtab_code){one->start, one->bytes};
 	}
-	return symtab_new_list("kallsyms", code, symbols->codes->len, kallsyms_list, kallsyms);
+	return symtab_new_list("kallsyms", code, symbols->codes->len, UINT64_MAX, kallsyms_list, kallsyms);
 }
 
 static void kernel_read(struct host_symbols *symbols, const char *proc)

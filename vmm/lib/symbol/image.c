@@ -180,6 +180,16 @@ bool image_pvh_entry(const struct image *image, uint32_t *entry_gpa)
 	return image->has_pvh_entry;
 }
 
+void image_set_of_guest(struct image *image)
+{
+	image->is_of_guest = true;
+}
+
+bool image_is_of_guest(const struct image *image)
+{
+	return image->is_of_guest;
+}
+
 bool image_is_linux(const struct image *image)
 {
 	return image->is_linux;

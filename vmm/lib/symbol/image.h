@@ -41,6 +41,9 @@ struct image_segment {
 	uint32_t flags;        /* PF_R, PF_W, PF_X */
 };
 
+/* The path of a kernel that was found in a guest's memory. */
+#define IMAGE_GUEST_MEMORY "[guest memory]"
+
 struct image;
 
 enum image_kind { IMAGE_KERNEL, IMAGE_PROGRAM, IMAGE_MODULE };
@@ -84,6 +87,13 @@ void image_rest(const struct image *image);
  * build-id and the addresses of segments are known.
  */
 void image_forget(struct image *image);
+
+/*
+ * The bytes are what a guest has in its memory, not a file that the user named: tables that are made of them have the
+ * limits of a guest (symtab.h, types.h). Images of image_open_partial are such ones.
+ */
+void image_set_of_guest(struct image *image);
+bool image_is_of_guest(const struct image *image);
 
 /* Whether all of these bytes, of what image_section or image_at returned, are known. */
 bool image_has(const struct image *image, const uint8_t *bytes, size_t n);

@@ -97,8 +97,10 @@ struct image *image_open_partial(const char *path, int sealed, GError **error)
 {
 	struct image *image = image_open_fd(path, IMAGE_PROGRAM, sealed, error);
 
-	if (image)
-		image_find_holes(image, sealed);
+	if (!image)
+		return NULL;
+	image_find_holes(image, sealed);
+	image_set_of_guest(image);
 	return image;
 }
 

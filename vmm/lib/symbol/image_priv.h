@@ -33,6 +33,7 @@ struct image {
 	const char *compression;
 	char *release;
 	bool is_linux;
+	bool is_of_guest;
 	enum arch arch;
 	uint64_t entry;
 	uint64_t slide;

@@ -9,7 +9,6 @@
 #include "lib/record/text.h"
 
 #define NAME_BYTES_MAX 1024u
-#define ANSWER_BYTES_MAX (UINT64_C(256) << 20)
 #define BEFORE_MAX 256u /* functions at lower addresses that may reach one */
 
 struct line {
@@ -20,6 +19,8 @@ struct line {
 struct perf_map {
 	GArray *lines; /* of struct line, by start and number */
 	GStringChunk *names;
+	uint64_t bytes; /* of what vprof-parse said */
+	uint64_t left_out;
 };
 
 static bool line_decode(struct perf_map *map, const struct vprof_parse_function *row, const char *text,
@@ -35,14 +36,15 @@ static bool line_decode(struct perf_map *map, const struct vprof_parse_function 
 	g_autofree char *name = g_strndup(text + row->name, NAME_BYTES_MAX);
 
 	text_make_printable(name);
-	line.symbol.name = g_string_chunk_insert_const(map->names, name);
+	line.symbol.name = g_string_chunk_insert(map->names, name);
 	g_array_append_val(map->lines, line);
 	return true;
 }
 
 struct perf_map *perf_map_decode(GBytes *answer)
 {
-	size_t n, text_bytes;
+	size_t n, text_bytes, n_left_out;
+	const uint64_t *left_out = table_find(answer, VPROF_PARSE_TABLE_COUNTS, sizeof(*left_out), &n_left_out);
 	const struct vprof_parse_function *rows = table_find(answer, VPROF_PARSE_TABLE_FUNCTIONS, sizeof(*rows), &n);
 	const char *text = table_text(answer, &text_bytes);
 	bool sound = rows && n <= PERF_MAP_SYMBOLS_MAX;
@@ -53,6 +55,8 @@ struct perf_map *perf_map_decode(GBytes *answer)
 
 	map->lines = g_array_new(FALSE, FALSE, sizeof(struct line));
 	map->names = g_string_chunk_new(4096);
+	map->bytes = g_bytes_get_size(answer);
+	map->left_out = left_out && n_left_out == 1 ? *left_out : 0;
 	for (size_t i = 0; sound && i < n; i++)
 		sound = line_decode(map, &rows[i], text, text_bytes);
 	if (sound)
@@ -61,9 +65,9 @@ struct perf_map *perf_map_decode(GBytes *answer)
 	return NULL;
 }
 
-struct perf_map *perf_map_load(int memory, GError **error)
+struct perf_map *perf_map_load(int memory, uint64_t bytes_max, GError **error)
 {
-	struct vprof_parse_request request = {.what = VPROF_PARSE_MAP, .answer_bytes = ANSWER_BYTES_MAX};
+	struct vprof_parse_request request = {.what = VPROF_PARSE_MAP, .answer_bytes = bytes_max};
 	struct stat status;
 
 	request.bytes = fstat(memory, &status) == 0 ? (uint64_t)status.st_size : 0;
@@ -112,4 +116,14 @@ bool perf_map_find(const struct perf_map *map, uint64_t address, struct perf_map
 size_t perf_map_n_symbols(const struct perf_map *map)
 {
 	return map->lines->len;
+}
+
+uint64_t perf_map_left_out(const struct perf_map *map)
+{
+	return map->left_out;
+}
+
+uint64_t perf_map_bytes(const struct perf_map *map)
+{
+	return map->bytes;
 }

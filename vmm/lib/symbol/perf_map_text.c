@@ -36,9 +36,13 @@ struct code_move {
 	uint64_t vma, from, address, size, index;
 };
 
+#define HEADS_BYTES 128u /* of the answer's tables, with what pads them */
+
 struct functions {
 	GArray *rows; /* of struct vprof_parse_function */
 	GByteArray *text;
+	uint64_t room; /* for both */
+	uint64_t left_out;
 };
 
 /* ---- a perf map ---- */
@@ -75,6 +79,20 @@ static bool is_range(uint64_t address, uint64_t size)
 	return size != 0 && !__builtin_add_overflow(address, size - 1, &last);
 }
 
+/* Whether there is room for a function with this name; it counts as left out if there is not. */
+static bool function_fits(struct functions *functions, size_t name_bytes)
+{
+	const uint64_t bytes = sizeof(struct vprof_parse_function) + name_bytes;
+
+	if (functions->rows->len < PERF_MAP_SYMBOLS_MAX && bytes <= functions->room) {
+		functions->room -= bytes;
+		return true;
+	}
+	functions->room = 0;
+	functions->left_out++;
+	return false;
+}
+
 static void function_add(struct functions *functions, uint64_t address, uint64_t size, uint32_t name)
 {
 	const struct vprof_parse_function row = {
@@ -87,13 +105,14 @@ static void line_take(struct functions *functions, const char *at, const char *e
 {
 	uint64_t address, size;
 
-	if (number_take(&at, end, &address) && number_take(&at, end, &size) && at < end && is_range(address, size))
+	if (number_take(&at, end, &address) && number_take(&at, end, &size) && at < end && is_range(address, size) &&
+	    function_fits(functions, MIN((size_t)(end - at), NAME_BYTES_MAX) + 1))
 		function_add(functions, address, size, name_add(functions, at, end));
 }
 
 static void lines_take(struct functions *functions, const char *text, const char *end)
 {
-	while (text < end && functions->rows->len < PERF_MAP_SYMBOLS_MAX) {
+	while (text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 
 		/* The last one may still be written. */
@@ -122,7 +141,8 @@ static void load_take(struct functions *functions, GHashTable *loaded, const cha
 		return;
 	memcpy(&load, at, sizeof(load));
 	at += sizeof(load);
-	if (!memchr(at, '\0', (size_t)(end - at)) || !is_range(load.address, load.size))
+	if (!memchr(at, '\0', (size_t)(end - at)) || !is_range(load.address, load.size) ||
+	    !function_fits(functions, strnlen(at, NAME_BYTES_MAX) + 1))
 		return;
 	const uint32_t name = name_add(functions, at, end);
 
@@ -139,7 +159,7 @@ static void move_take(struct functions *functions, GHashTable *loaded, const cha
 	memcpy(&move, at, sizeof(move));
 	const gsize name = GPOINTER_TO_SIZE(g_hash_table_lookup(loaded, &move.index));
 
-	if (name != 0 && is_range(move.address, move.size))
+	if (name != 0 && is_range(move.address, move.size) && function_fits(functions, 0))
 		function_add(functions, move.address, move.size, (uint32_t)(name - 1));
 }
 
@@ -155,8 +175,7 @@ static void dump_take(struct functions *functions, const char *at, const char *e
 		return;
 	for (at += header.bytes; (size_t)(end - at) >= sizeof(record); at += record.bytes) {
 		memcpy(&record, at, sizeof(record));
-		if (record.bytes < sizeof(record) || record.bytes > (size_t)(end - at) ||
-		    functions->rows->len >= PERF_MAP_SYMBOLS_MAX)
+		if (record.bytes < sizeof(record) || record.bytes > (size_t)(end - at))
 			return;
 		if (record.kind == CODE_LOAD)
 			load_take(functions, loaded, at, at + record.bytes);
@@ -176,16 +195,17 @@ static int rows_compare(const void *a, const void *b)
 	return (left->number > right->number) - (left->number < right->number);
 }
 
-GByteArray *perf_map_encode(const char *file, size_t bytes)
+GByteArray *perf_map_encode(const char *file, size_t bytes, uint64_t bytes_max)
 {
 	g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(struct vprof_parse_function));
 	g_autoptr(GByteArray) text = g_byte_array_new();
-	struct functions functions = {rows, text};
+	struct functions functions = {rows, text, bytes_max - MIN(bytes_max, HEADS_BYTES), 0};
 	GByteArray *answer = g_byte_array_new();
 
 	(is_dump(file, bytes) ? dump_take : lines_take)(&functions, file, file + bytes);
 	g_array_sort(rows, rows_compare);
 	table_add(answer, VPROF_PARSE_TABLE_FUNCTIONS, sizeof(struct vprof_parse_function), rows->data, rows->len);
+	table_add(answer, VPROF_PARSE_TABLE_COUNTS, sizeof(functions.left_out), &functions.left_out, 1);
 	table_add(answer, VPROF_PARSE_TABLE_TEXT, 1, text->data, text->len);
 	return answer;
 }

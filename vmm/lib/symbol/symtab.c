@@ -20,7 +20,15 @@ void symtab_add(struct symtab_builder *builder, uint64_t address, uint64_t size,
 {
 	if (name[0] == '\0' || name[0] == '$' || g_str_has_prefix(name, ".L"))
 		return;
+	const uint64_t bytes = symtab_symbol_bytes(size, name);
 
+	if (bytes > builder->room) {
+		builder->room = 0; /* what is left out is in one piece where symbols come by address */
+		builder->left_out++;
+		builder->cut = MIN(builder->cut, address);
+		return;
+	}
+	builder->room -= bytes;
 	struct candidate candidate = {
 		.symbol = {.address = address,
 	                   .size = size,
@@ -161,7 +169,10 @@ static void set_sizes(struct symtab_builder *builder)
 
 		if (i + 1 < builder->candidates->len && all[i + 1].symbol.address > symbol->address)
 			next = all[i + 1].symbol.address;
-		symbol->size = size_within(region_at(builder->regions, symbol->address), symbol, next);
+		/* Up to what was left out, in no case over it. */
+		const uint64_t end = symbol->address < builder->cut ? MIN(next, builder->cut) : symbol->address + 1;
+
+		symbol->size = size_within(region_at(builder->regions, symbol->address), symbol, end);
 	}
 }
 
@@ -234,9 +245,14 @@ static GArray *ranges_new(const struct symtab_builder *builder)
 	return ranges;
 }
 
-void symtab_builder_init(struct symtab_builder *builder, GArray *regions)
+void symtab_builder_init(struct symtab_builder *builder, GArray *regions, uint64_t bytes_max)
 {
+	const uint64_t ends = regions->len * sizeof(struct vprof_parse_range) + SYMTAB_HEADS_BYTES;
+
 	g_array_sort(regions, compare_regions);
+	builder->room = bytes_max - MIN(bytes_max, ends);
+	builder->left_out = 0;
+	builder->cut = UINT64_MAX;
 	builder->candidates = g_array_new(false, false, sizeof(struct candidate));
 	builder->names = g_string_chunk_new(NAMES_BLOCK_BYTES);
 	builder->regions = regions;
@@ -282,15 +298,17 @@ static bool has_symbols(const struct symtab_builder *builder, const struct symta
  * Linux's .altinstr_aux is such a section: its boot goes through there to ask for CPU features until it has patched
  * the questions out, often enough to be seen.
  */
-static GArray *nameless_new(const struct symtab_builder *builder)
+static GArray *nameless_new(struct symtab_builder *builder)
 {
 	GArray *nameless = g_array_new(false, false, sizeof(struct symbol));
 
 	for (guint i = 0; i < builder->regions->len; i++) {
 		const struct symtab_region *region = &g_array_index(builder->regions, struct symtab_region, i);
 
-		if (!region->code || !region->name || has_symbols(builder, region))
+		if (!region->code || !region->name || has_symbols(builder, region) ||
+		    symtab_symbol_bytes(0, region->name) > builder->room)
 			continue;
+		builder->room -= symtab_symbol_bytes(0, region->name);
 
 		char *name = g_string_chunk_insert(builder->names, region->name);
 		struct symbol symbol = {region->start, region->end - region->start, name, 't'};
@@ -308,7 +326,7 @@ struct symtab *symtab_builder_finish(struct symtab_builder *builder, const char 
 
 	g_autoptr(GArray) ranges = ranges_new(builder);
 
-	if (ranges->len == 0)
+	if (ranges->len == 0 && builder->left_out == 0)
 		return NULL;
 
 	struct symtab *symtab = g_new0(struct symtab, 1);
@@ -321,10 +339,13 @@ struct symtab *symtab_builder_finish(struct symtab_builder *builder, const char 
 	for (size_t i = 0; i < symtab->n_symbols; i++)
 		symtab->symbols[i] = g_array_index(builder->candidates, struct candidate, i).symbol;
 	symtab->ranges = g_steal_pointer(&ranges);
+	symtab->left_out = builder->left_out;
+	for (size_t i = 0; i < symtab->n_symbols; i++)
+		symtab->names_bytes += strlen(symtab->symbols[i].name) + 1;
 	return symtab;
 }
 
-struct symtab *symtab_new_list(const char *source, const struct symtab_code *code, size_t n,
+struct symtab *symtab_new_list(const char *source, const struct symtab_code *code, size_t n, uint64_t bytes_max,
                                void (*list)(struct symtab_builder *builder, void *data), void *data)
 {
 	GArray *regions = g_array_new(false, false, sizeof(struct symtab_region));
@@ -333,7 +354,7 @@ struct symtab *symtab_new_list(const char *source, const struct symtab_code *cod
 
 	for (size_t i = 0; i < n; i++)
 		symtab_add_region(regions, code[i].start, code[i].bytes, true, NULL);
-	symtab_builder_init(&builder, regions);
+	symtab_builder_init(&builder, regions, bytes_max);
 	list(&builder, data);
 	symtab = symtab_builder_finish(&builder, source);
 	symtab_builder_deinit(&builder);
@@ -379,6 +400,27 @@ void symtab_keep_code(struct symtab *symtab)
 	symtab->n_symbols = 0;
 	g_array_unref(symtab->ranges);
 	symtab->ranges = g_array_new(false, false, sizeof(struct symtab_range));
+}
+
+uint64_t symtab_bytes(const struct symtab *symtab)
+{
+	return (symtab->n_symbols + symtab->nameless->len) * sizeof(struct symbol) +
+	       symtab->ranges->len * sizeof(struct symtab_range) + symtab->names_bytes +
+	       symtab->n_places * sizeof(*symtab->places);
+}
+
+uint64_t symtab_left_out(const struct symtab *symtab)
+{
+	return symtab->left_out;
+}
+
+char *symtab_left_out_text(const struct symtab *symtab)
+{
+	if (symtab->left_out == 0)
+		return NULL;
+	return g_strdup_printf("it has %" G_GUINT64_FORMAT " symbols more than fit into the memory that the guest's "
+	                       "may take: they are left out, and addresses there have no names",
+	                       symtab->left_out);
 }
 
 const char *symtab_source(const struct symtab *symtab)

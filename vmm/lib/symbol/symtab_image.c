@@ -146,12 +146,13 @@ static void add_kallsyms(uint64_t address, char type, const char *name, void *da
 	symtab_add(data, address, 0, type, name, ends);
 }
 
-static struct symtab *load_table(const struct image *image, uint32_t type, const char *source, GError **error)
+static struct symtab *load_table(const struct image *image, uint32_t type, const char *source, uint64_t bytes_max,
+                                 GError **error)
 {
 	struct symtab_builder builder;
 	struct symtab *symtab = NULL;
 
-	symtab_builder_init(&builder, regions_new(image));
+	symtab_builder_init(&builder, regions_new(image), bytes_max);
 	if (add_elf(&builder, image, type, error))
 		symtab = symtab_builder_finish(&builder, source);
 	symtab_builder_deinit(&builder);
@@ -159,14 +160,14 @@ static struct symtab *load_table(const struct image *image, uint32_t type, const
 }
 
 /* kallsyms are read-only data and so in one segment. */
-static struct symtab *load_kallsyms(const struct image *image, GError **error)
+static struct symtab *load_kallsyms(const struct image *image, uint64_t bytes_max, GError **error)
 {
 	struct symtab_builder builder;
 	struct symtab *symtab = NULL;
 	g_autoptr(GError) cause = NULL;
 	uint64_t steps = KALLSYMS_STEPS_MAX;
 
-	symtab_builder_init(&builder, regions_new(image));
+	symtab_builder_init(&builder, regions_new(image), bytes_max);
 	for (size_t i = 0; i < image->n_segments && !symtab; i++) {
 		const struct image_segment *segment = &image->segments[i];
 
@@ -185,10 +186,10 @@ static struct symtab *load_kallsyms(const struct image *image, GError **error)
 	return NULL;
 }
 
-struct symtab *symtab_parse(const struct image *image, GError **error)
+struct symtab *symtab_parse(const struct image *image, uint64_t bytes_max, GError **error)
 {
 	GError *cause = NULL;
-	struct symtab *symtab = load_table(image, SHT_SYMTAB, "symtab", &cause);
+	struct symtab *symtab = load_table(image, SHT_SYMTAB, "symtab", bytes_max, &cause);
 
 	if (cause) {
 		g_propagate_error(error, cause);
@@ -197,6 +198,6 @@ struct symtab *symtab_parse(const struct image *image, GError **error)
 	if (symtab)
 		return symtab;
 	/* What a stripped program offers to be linked with. */
-	return image->kind == IMAGE_KERNEL ? load_kallsyms(image, error)
-	                                   : load_table(image, SHT_DYNSYM, "dynsym", error);
+	return image->kind == IMAGE_KERNEL ? load_kallsyms(image, bytes_max, error)
+	                                   : load_table(image, SHT_DYNSYM, "dynsym", bytes_max, error);
 }

@@ -4,7 +4,15 @@
 #include "lib/symbol/image_priv.h"
 #include "lib/symbol/symtab.h"
 
-#define ANSWER_BYTES_MAX (UINT64_C(256) << 20) /* four times those of allyesconfig */
+#define ANSWER_BYTES_MAX (UINT64_C(512) << 20) /* of a file that the user named: eight times those of allyesconfig */
+
+/* The limit of what is made of the image. */
+static uint64_t answer_bytes_max(const struct image *image)
+{
+	if (!image->is_of_guest)
+		return ANSWER_BYTES_MAX;
+	return image->kind == IMAGE_KERNEL ? SYMTAB_KERNEL_BYTES_MAX : SYMTAB_PROGRAM_BYTES_MAX;
+}
 
 static struct symtab *none(const struct image *image, GError **error)
 {
@@ -26,7 +34,7 @@ static struct symtab *take(const struct image *image, GBytes *answer, GError *wh
 
 	if (answer && g_bytes_get_size(answer) == 0)
 		return none(image, error);
-	if (answer && g_bytes_get_size(answer) <= ANSWER_BYTES_MAX)
+	if (answer && g_bytes_get_size(answer) <= answer_bytes_max(image))
 		symtab = symtab_decode(answer, image->slide);
 	if (g_error_matches(why, PARSER_ERROR, PARSER_ERROR_REFUSED))
 		why->domain = SYMTAB_ERROR, why->code = SYMTAB_ERROR_CORRUPT;
@@ -38,10 +46,10 @@ static struct symtab *take(const struct image *image, GBytes *answer, GError *wh
 	return symtab;
 }
 
-static struct symtab *ask(const struct image *image, enum vprof_parse_what what, GError **error)
+static struct symtab *ask(const struct image *image, enum vprof_parse_what what, uint64_t bytes_max, GError **error)
 {
 	GError *why = NULL;
-	g_autoptr(GBytes) answer = image_ask(image, what, ANSWER_BYTES_MAX, &why);
+	g_autoptr(GBytes) answer = image_ask(image, what, MIN(bytes_max, answer_bytes_max(image)), &why);
 
 	return take(image, answer, why, error);
 }
@@ -51,15 +59,15 @@ struct symtab *symtab_load(const struct image *image, GError **error)
 	GError *why = NULL;
 
 	if (image->symbols < 0)
-		return ask(image, VPROF_PARSE_SYMBOLS, error);
+		return ask(image, VPROF_PARSE_SYMBOLS, UINT64_MAX, error);
 	g_autoptr(GBytes) answer = image_answer_map(image->symbols, &why);
 
 	return take(image, answer, why, error);
 }
 
-struct symtab *symtab_load_demangled(const struct image *image, GError **error)
+struct symtab *symtab_load_demangled(const struct image *image, uint64_t bytes_max, GError **error)
 {
-	return ask(image, VPROF_PARSE_DEMANGLED, error);
+	return ask(image, VPROF_PARSE_DEMANGLED, bytes_max, error);
 }
 
 struct symtab *symtab_load_keeping(struct image *image, GError **error)
@@ -67,7 +75,7 @@ struct symtab *symtab_load_keeping(struct image *image, GError **error)
 	GError *why = NULL;
 
 	if (image->symbols < 0)
-		image->symbols = image_ask_memory(image, VPROF_PARSE_SYMBOLS, ANSWER_BYTES_MAX, &why);
+		image->symbols = image_ask_memory(image, VPROF_PARSE_SYMBOLS, answer_bytes_max(image), &why);
 	g_autoptr(GBytes) answer = image->symbols >= 0 ? image_answer_map(image->symbols, &why) : NULL;
 
 	return take(image, answer, why, error);

@@ -76,8 +76,9 @@ static void names_pack(struct symtab_packed *packed, struct named *named)
 		before = name;
 		packed->symbols[named[i].symbol].name = (packed->n_names - 1) & (NAMES_MAX - 1);
 	}
-	packed->names = g_memdup2(names->data, names->len);
-	g_byte_array_unref(names);
+	const gsize bytes = names->len;
+
+	packed->names = g_realloc(g_byte_array_free(names, FALSE), bytes);
 }
 
 /* The name at *at in the place of the one before; *at moves on. */

@@ -13,32 +13,66 @@ _Static_assert(sizeof(struct symtab_range) == sizeof(struct vprof_parse_range) &
 
 /* ---- there ---- */
 
-static void symbols_add(GByteArray *answer, enum vprof_parse_table_kind kind, const struct symbol *symbols, size_t n,
-                        symtab_name_fn shown, GByteArray *text)
+/* Rows that have no names yet; where they begin in the answer. */
+static guint rows_reserve(GByteArray *answer, enum vprof_parse_table_kind kind, size_t n)
 {
-	g_autofree struct vprof_parse_symbol *rows = g_new(struct vprof_parse_symbol, n);
+	const guint table = table_begin(answer, kind, sizeof(struct vprof_parse_symbol)), rows = answer->len;
 
-	for (size_t i = 0; i < n; i++) {
-		const char *name = shown ? shown(symbols[i].name) : symbols[i].name;
-
-		rows[i] = (struct vprof_parse_symbol){symbols[i].address, symbols[i].size, table_text_add(text, name),
-		                                      (uint8_t)symbols[i].type};
-	}
-	table_add(answer, kind, sizeof(*rows), rows, n);
+	g_byte_array_set_size(answer, rows + (guint)(n * sizeof(struct vprof_parse_symbol)));
+	table_end(answer, table);
+	return rows;
 }
 
-GByteArray *symtab_encode(const struct symtab *symtab, symtab_name_fn shown)
+/*
+ * Fills in `rows`, and appends their names to the text that begins at `text`: a copy of all names beside the answer
+ * would take as much memory again. *room: by how many bytes names to be shown may be longer, in all.
+ */
+static void rows_fill(GByteArray *answer, guint rows, guint text, const struct symbol *symbols, size_t n,
+                      symtab_name_fn shown, uint64_t *room)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *name = shown ? shown(symbols[i].name) : symbols[i].name;
+		const size_t bytes = strlen(name), own = strlen(symbols[i].name);
+
+		if (bytes > own && bytes - own > *room)
+			name = symbols[i].name;
+		else if (bytes > own)
+			*room -= bytes - own;
+		const struct vprof_parse_symbol row = {symbols[i].address, symbols[i].size,
+		                                       table_text_add(answer, name) - text, (uint8_t)symbols[i].type};
+
+		memcpy(answer->data + rows + i * sizeof(row), &row, sizeof(row));
+	}
+}
+
+static uint64_t room_of(const struct symtab *symtab, uint64_t bytes_max)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < symtab->n_symbols; i++)
+		bytes += symtab_symbol_bytes(symtab->symbols[i].size, symtab->symbols[i].name);
+	for (guint i = 0; i < symtab->nameless->len; i++)
+		bytes += symtab_symbol_bytes(0, g_array_index(symtab->nameless, struct symbol, i).name);
+	return bytes_max - MIN(bytes_max, bytes + SYMTAB_HEADS_BYTES);
+}
+
+GByteArray *symtab_encode(const struct symtab *symtab, symtab_name_fn shown, uint64_t bytes_max)
 {
 	GByteArray *answer = g_byte_array_new();
-	g_autoptr(GByteArray) text = g_byte_array_new();
+	uint64_t room = shown ? room_of(symtab, bytes_max) : 0;
+	const guint symbols = rows_reserve(answer, VPROF_PARSE_TABLE_SYMBOLS, symtab->n_symbols);
+	const guint sections = rows_reserve(answer, VPROF_PARSE_TABLE_SECTIONS, symtab->nameless->len);
 
-	table_text_add(text, symtab->source);
-	symbols_add(answer, VPROF_PARSE_TABLE_SYMBOLS, symtab->symbols, symtab->n_symbols, shown, text);
-	symbols_add(answer, VPROF_PARSE_TABLE_SECTIONS, (const struct symbol *)symtab->nameless->data,
-	            symtab->nameless->len, NULL, text);
 	table_add(answer, VPROF_PARSE_TABLE_RANGES, sizeof(struct vprof_parse_range), symtab->ranges->data,
 	          symtab->ranges->len);
-	table_add(answer, VPROF_PARSE_TABLE_TEXT, 1, text->data, text->len);
+	table_add(answer, VPROF_PARSE_TABLE_COUNTS, sizeof(symtab->left_out), &symtab->left_out, 1);
+	const guint table = table_begin(answer, VPROF_PARSE_TABLE_TEXT, 1), text = answer->len;
+
+	table_text_add(answer, symtab->source);
+	rows_fill(answer, symbols, text, symtab->symbols, symtab->n_symbols, shown, &room);
+	rows_fill(answer, sections, text, (const struct symbol *)symtab->nameless->data, symtab->nameless->len, NULL,
+	          &room);
+	table_end(answer, table);
 	return answer;
 }
 
@@ -99,17 +133,21 @@ static const void *rows_of(GBytes *answer, enum vprof_parse_table_kind kind, siz
 
 struct symtab *symtab_decode(GBytes *answer, uint64_t slide)
 {
-	size_t text_bytes, n, n_sections, n_ranges;
+	size_t text_bytes, n, n_sections, n_ranges, n_left_out;
 	const char *text = table_text(answer, &text_bytes);
 	const void *symbols = rows_of(answer, VPROF_PARSE_TABLE_SYMBOLS, sizeof(struct vprof_parse_symbol), &n);
 	const void *sections =
 		rows_of(answer, VPROF_PARSE_TABLE_SECTIONS, sizeof(struct vprof_parse_symbol), &n_sections);
 	const void *ranges = rows_of(answer, VPROF_PARSE_TABLE_RANGES, sizeof(struct vprof_parse_range), &n_ranges);
+	const uint64_t *left_out = rows_of(answer, VPROF_PARSE_TABLE_COUNTS, sizeof(*left_out), &n_left_out);
+	const bool is_cut = left_out && n_left_out == 1 && *left_out > 0;
 
-	if (!text || n == 0 || n_ranges == 0)
+	if (!text || (!is_cut && (n == 0 || n_ranges == 0)))
 		return NULL;
 	struct symtab *symtab = g_new0(struct symtab, 1);
 
+	symtab->left_out = is_cut ? *left_out : 0;
+	symtab->names_bytes = text_bytes;
 	symtab->names = g_string_chunk_new(text_bytes + 1);
 	symtab->source = text_copy(symtab->names, text, text_bytes);
 	symtab->symbols = g_new(struct symbol, n);

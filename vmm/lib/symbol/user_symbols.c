@@ -41,24 +41,34 @@ void user_copy_free(struct user_copy *copy)
 }
 
 /* `copy` has nothing, or what a source without symbols has left. */
-static void copy_take(struct user_copy *copy, const struct image *image, GError **error)
+static void copy_take(struct user_copy *copy, const struct image *image, uint64_t bytes_max, GError **error)
 {
 	const struct image_segment *segments = image_segments(image, &copy->n_segments);
 
 	g_free(copy->segments);
 	copy->segments = g_memdup2(segments, copy->n_segments * sizeof(*segments));
-	copy->symtab = symtab_load_demangled(image, error);
+	copy->symtab = symtab_load_demangled(image, bytes_max, error);
 	/* That a file has none needs no message. */
 	if (error && g_error_matches(*error, SYMTAB_ERROR, SYMTAB_ERROR_NONE))
 		g_clear_error(error);
 }
 
-struct user_copy *user_copy_new(const struct image *image, GError **error)
+struct user_copy *user_copy_new(const struct image *image, uint64_t bytes_max, GError **error)
 {
 	struct user_copy *copy = g_new0(struct user_copy, 1);
 
-	copy_take(copy, image, error);
+	copy_take(copy, image, bytes_max, error);
 	return copy;
+}
+
+uint64_t user_copy_bytes(const struct user_copy *copy)
+{
+	return copy->symtab ? symtab_bytes(copy->symtab) : 0;
+}
+
+char *user_copy_left_out_text(const struct user_copy *copy)
+{
+	return copy->symtab ? symtab_left_out_text(copy->symtab) : NULL;
 }
 
 static void copy_destroy(gpointer data)
@@ -234,7 +244,7 @@ static struct user_copy *copy_find(struct user_symbols *symbols, const char *nam
 		GError *why = NULL;
 
 		if (image)
-			copy_take(copy, image, &why);
+			copy_take(copy, image, UINT64_MAX, &why);
 		warning_take(symbols, why);
 		image_free(image);
 	}

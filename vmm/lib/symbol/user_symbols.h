@@ -46,10 +46,14 @@ bool user_symbols_find(struct user_symbols *symbols, const char *name, const uin
                        uint64_t file_offset, struct user_symbol *symbol);
 
 /*
- * The symbols of a file, or none, with an error when these cannot be read; `image` is not needed any more afterwards.
+ * The symbols of a file, as many as fit into bytes_max, or none, with an error when these cannot be read; `image` is
+ * not needed any more afterwards.
  */
 struct user_copy;
-struct user_copy *user_copy_new(const struct image *image, GError **error);
+struct user_copy *user_copy_new(const struct image *image, uint64_t bytes_max, GError **error);
+/* What it takes, and symtab_left_out_text of its symbols. */
+uint64_t user_copy_bytes(const struct user_copy *copy);
+char *user_copy_left_out_text(const struct user_copy *copy);
 void user_copy_free(struct user_copy *copy); /* NULL is fine */
 /*
  * For a file of this build, of which no source has symbols: takes those of the guest's own file, from its memory, over.
