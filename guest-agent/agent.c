@@ -557,7 +557,9 @@ enum agent_end agent_talk(int fd, bool is_init)
 	/* Too large for a stack; there is only one conversation at a time. */
 	static struct agent agent;
 
-	agent = (struct agent){.is_init = is_init, .marks.fd = -1, .program = {.input = -1, .output = {-1, -1}}};
+	memset(&agent, 0, sizeof(agent));
+	agent.is_init = is_init;
+	agent.marks.fd = agent.program.input = agent.program.output[0] = agent.program.output[1] = -1;
 	link_open(&agent.link, fd);
 	say_hello(&agent);
 	if (!marker_pipe_open(&agent.marks))

@@ -7,7 +7,8 @@
 
 void link_open(struct link *link, int fd)
 {
-	*link = (struct link){.fd = fd};
+	memset(link, 0, sizeof(*link));
+	link->fd = fd;
 }
 
 void link_close(struct link *link)

@@ -147,13 +147,13 @@ static pid_t child_start(struct child *child, const char **what)
 
 static void program_begin(struct program *program, const struct program_order *order, pid_t pid, const int *ours)
 {
-	*program = (struct program){
-		.state = PROGRAM_RUNNING,
-		.run = order->run,
-		.pid = pid,
-		.input = ours[0],
-		.output = {ours[1], ours[2]},
-	};
+	memset(program, 0, sizeof(*program));
+	program->state = PROGRAM_RUNNING;
+	program->run = order->run;
+	program->pid = pid;
+	program->input = ours[0];
+	program->output[0] = ours[1];
+	program->output[1] = ours[2];
 	setpgid(pid, pid); /* so that a signal finds the group even before the child has set it */
 	if (order->time_limit_ms != 0)
 		program->deadline_ns = clock_ns() + order->time_limit_ms * UINT64_C(1000000);

@@ -114,18 +114,18 @@ static void snapshot_print(const struct top_values *given, const struct top_live
 
 static bool snapshot(const struct top_values *given, struct top_live *live, GError **error)
 {
-	struct top_view view = {.source = NULL};
-	bool done = top_live_snapshot(live, &view, error);
+	g_autofree struct top_view *view = g_new0(struct top_view, 1);
+	bool done = top_live_snapshot(live, view, error);
 
 	if (done && given->json) {
-		json_t *document = top_view_json(&view, (size_t)given->rows);
+		json_t *document = top_view_json(view, (size_t)given->rows);
 
 		text_print_json(document, 6, stdout);
 		json_decref(document);
 	} else if (done) {
-		snapshot_print(given, live, &view);
+		snapshot_print(given, live, view);
 	}
-	top_view_clear(&view);
+	top_view_clear(view);
 	return done;
 }
 

@@ -21,7 +21,7 @@ static GString *file_read(const char *path)
 {
 	g_autoptr(GString) text = g_string_new(NULL);
 	FILE *file = fopen(path, "re");
-	char piece[65536];
+	char piece[8192];
 	size_t n = 0;
 
 	if (!file)

@@ -115,7 +115,7 @@ static void lines_take(struct daemon_child *child, daemon_child_line *take, void
 
 void daemon_child_read(struct daemon_child *child, daemon_child_line *take, void *data)
 {
-	char bytes[16384];
+	char bytes[8192];
 	ssize_t n;
 
 	while (child->fd >= 0 && (n = recv(child->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) != 0) {

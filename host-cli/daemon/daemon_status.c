@@ -19,7 +19,7 @@ G_DEFINE_QUARK(vprof_daemon_status_error, daemon_status_error)
 static bool answer_read(int fd, GString *answer)
 {
 	const struct timeval patience = {.tv_sec = ANSWER_S};
-	char bytes[16384];
+	char bytes[8192];
 	ssize_t n;
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));

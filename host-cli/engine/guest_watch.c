@@ -104,7 +104,7 @@ static void line_take(struct guest_watch *watch, const char *text, size_t n)
 /* Takes what there is. */
 static void follower_read(struct guest_watch *watch)
 {
-	char bytes[16384], *end;
+	char bytes[8192], *end;
 	ssize_t n;
 
 	while ((n = recv(watch->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0 || (n < 0 && errno == EINTR)) {

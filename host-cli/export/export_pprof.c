@@ -265,7 +265,7 @@ static void profile_put(struct encoder *encoder, const struct export_profile *pr
 static bool gzip_write(const GByteArray *bytes, FILE *to, GError **error)
 {
 	z_stream stream = {.next_in = bytes->data, .avail_in = bytes->len};
-	uint8_t packed[65536];
+	uint8_t packed[8192];
 	int status = deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + GZIP_WRAPPER, MEMORY_LEVEL,
 	                          Z_DEFAULT_STRATEGY);
 

@@ -319,11 +319,11 @@ static void reading_start(struct reading *reading, size_t n)
 
 	reading->tasks = g_hash_table_new_full(task_hash, task_equal, g_free, NULL);
 	reading->trees = g_new(struct call_tree *, n);
-	reading->rows = g_new(struct row_set, n);
+	reading->rows = g_new0(struct row_set, n);
 	reading->timelines = g_new(struct timeline *, n);
 	for (size_t i = 0; i < n; i++) {
 		reading->trees[i] = call_tree_new(recording->input->names, &reading->room);
-		reading->rows[i] = (struct row_set){.slices.shift = SLICES_SHIFT_AT_FIRST};
+		reading->rows[i].slices.shift = SLICES_SHIFT_AT_FIRST;
 		reading->timelines[i] = timeline_new();
 	}
 	if (reading->waits >= 0)

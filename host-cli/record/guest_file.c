@@ -10,7 +10,7 @@
 #include "engine/engine_process.h"
 #include "lib/parser/parser.h"
 
-#define PIECE_BYTES (1u << 16)
+#define PIECE_BYTES (1u << 13)
 #define PAGE_BYTES UINT64_C(4096)
 
 static bool fail(GError **error, const char *what)

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define RECEIVE_BYTES 16384u
+#define RECEIVE_BYTES 8192u
 
 void agent_link_init(struct agent_link *link, int fd)
 {

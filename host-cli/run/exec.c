@@ -14,6 +14,7 @@
 #include "ui/message.h"
 #include "ui/text.h"
 
+#define PIECE_BYTES 8192u                         /* of the standard input, at a time */
 #define CLOCK_PINGS 4u                            /* before the first run */
 #define MAPPINGS_SECOND_NS UINT64_C(100000000)    /* after the first query, when the loader may still be running */
 #define SILENCE_NS UINT64_C(30000000000)          /* of an agent that is queried every ten seconds or more often */
@@ -422,8 +423,8 @@ void exec_guest_ended(struct exec *exec)
 
 static void input_read(struct exec *exec)
 {
-	uint8_t bytes[VPROF_AGENT_STDIN_BYTES_MAX];
-	ssize_t n = read(STDIN_FILENO, bytes, exec->input_room);
+	uint8_t bytes[PIECE_BYTES];
+	ssize_t n = read(STDIN_FILENO, bytes, MIN(exec->input_room, sizeof(bytes)));
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;

@@ -323,21 +323,23 @@ static bool screen_run(struct screen *screen, GError **error)
 
 bool top_live_run(struct top_live *live, GError **error)
 {
-	struct screen screen = {.live = live, .first_columns = live->choice.columns};
+	g_autofree struct screen *screen = g_new0(struct screen, 1);
 	bool done;
 
-	if (!top_view_init(&screen.view, live->source, error))
+	screen->live = live;
+	screen->first_columns = live->choice.columns;
+	if (!top_view_init(&screen->view, live->source, error))
 		return false;
-	screen.each_vcpu = screen.view.n_vcpus <= BARS_MAX;
-	screen.folded = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	screen.paths = g_ptr_array_new_with_free_func(g_free);
+	screen->each_vcpu = screen->view.n_vcpus <= BARS_MAX;
+	screen->folded = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	screen->paths = g_ptr_array_new_with_free_func(g_free);
 	done = terminal_open("--once prints a snapshot", error);
 	if (done) {
-		done = screen_run(&screen, error);
+		done = screen_run(screen, error);
 		terminal_close();
 	}
-	g_hash_table_unref(screen.folded);
-	g_ptr_array_unref(screen.paths);
-	top_view_clear(&screen.view);
+	g_hash_table_unref(screen->folded);
+	g_ptr_array_unref(screen->paths);
+	top_view_clear(&screen->view);
 	return done;
 }

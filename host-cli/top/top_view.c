@@ -57,7 +57,8 @@ static bool view_read(struct top_view *view, struct top_source *source, GError *
 
 bool top_view_init(struct top_view *view, struct top_source *source, GError **error)
 {
-	*view = (struct top_view){.source = source};
+	memset(view, 0, sizeof(*view));
+	view->source = source;
 	return view_read(view, source, error);
 }
 

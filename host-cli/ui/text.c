@@ -167,21 +167,23 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
 /* Optimal string alignment distance (Damerau-Levenshtein without repeated edits). */
 unsigned slips_between(const char *a, const char *b)
 {
-	unsigned cost[SLIPS_WORD_MAX + 1][SLIPS_WORD_MAX + 1];
+	uint8_t cost[SLIPS_WORD_MAX + 1][SLIPS_WORD_MAX + 1]; /* none is higher than the longer word is long */
 	size_t n = strlen(a), m = strlen(b);
 
 	if (n > SLIPS_WORD_MAX || m > SLIPS_WORD_MAX)
 		return SLIPS_WORD_MAX;
 	for (size_t i = 0; i <= n; i++)
-		cost[i][0] = (unsigned)i;
+		cost[i][0] = (uint8_t)i;
 	for (size_t j = 0; j <= m; j++)
-		cost[0][j] = (unsigned)j;
+		cost[0][j] = (uint8_t)j;
 	for (size_t i = 1; i <= n; i++)
 		for (size_t j = 1; j <= m; j++) {
-			cost[i][j] = min3(cost[i - 1][j] + 1, cost[i][j - 1] + 1,
-			                  cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+			unsigned least = min3(cost[i - 1][j] + 1u, cost[i][j - 1] + 1u,
+			                      cost[i - 1][j - 1] + (a[i - 1] != b[j - 1] ? 1u : 0u));
+
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				cost[i][j] = MIN(cost[i][j], cost[i - 2][j - 2] + 1);
+				least = MIN(least, cost[i - 2][j - 2] + 1u);
+			cost[i][j] = (uint8_t)least;
 		}
 	return cost[n][m];
 }

@@ -208,12 +208,14 @@ static void session_make(void)
 	                                          .apic_id_bytes = sizeof(uint32_t)}};
 	ring = ring_new(4u << 20, NULL);
 	reader = ring ? ring_reader_open(ring_memfd(ring), NULL) : NULL;
-	session = (struct session){.guest = &memory.guest,
-	                           .samplers = &sampler,
-	                           .rings = &ring,
-	                           .route = &route,
-	                           .running = true,
-	                           .config = {.wall_hz = 1, .call_graph = SESSION_CALL_GRAPH_FP, .n_events = 1}};
+	session.guest = &memory.guest;
+	session.samplers = &sampler;
+	session.rings = &ring;
+	session.route = &route;
+	session.running = true;
+	session.config.wall_hz = 1;
+	session.config.call_graph = SESSION_CALL_GRAPH_FP;
+	session.config.n_events = 1;
 	if (!reader || !counter_event_parse("task-clock", &session.config.events[0], NULL) ||
 	    !session_config_settle(&session.config, NULL, &why, NULL))
 		exit(EXIT_FAILURE);

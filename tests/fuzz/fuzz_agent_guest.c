@@ -53,8 +53,11 @@ int program_start(struct program *program, const struct program_order *order, co
 	*what = "start it";
 	if (order->run % 2)
 		return ENOENT;
-	*program = (struct program){
-		.state = PROGRAM_RUNNING, .run = order->run, .pid = -1, .input = STDIN_FILENO, .output = {-1, -1}};
+	memset(program, 0, sizeof(*program));
+	program->state = PROGRAM_RUNNING;
+	program->run = order->run;
+	program->input = STDIN_FILENO;
+	program->pid = program->output[0] = program->output[1] = -1;
 	return 0;
 }
 

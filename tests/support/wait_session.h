@@ -24,12 +24,13 @@ static inline void wait_session_open(const struct session_config *config)
 	fake_tasks_init(&fake, &walk);
 	fake_processors_init(&fake, &kernel);
 	fake.guest.vcpus = 1;
-	session = (struct session){.guest = &fake.guest,
-	                           .samplers = &sampler,
-	                           .rings = &ring,
-	                           .route = &route,
-	                           .running = true,
-	                           .config = *config};
+	memset(&session, 0, sizeof(session));
+	session.guest = &fake.guest;
+	session.samplers = &sampler;
+	session.rings = &ring;
+	session.route = &route;
+	session.running = true;
+	session.config = *config;
 	session.config.call_graph = SESSION_CALL_GRAPH_FP;
 	ck_assert(counter_event_parse("task-clock", &session.config.events[0], NULL));
 	session.config.n_events = 1;

@@ -437,22 +437,22 @@ static bool was_reset[FIXTURE_VCPUS];
 static void fake_vcpu_time(struct guest *guest G_GNUC_UNUSED, unsigned vcpu, bool reset, struct guest_vcpu_time *out)
 {
 	was_reset[vcpu] |= reset;
-	*out = (struct guest_vcpu_time){
-		.time = {.wall_ns = 9, .run_ns = 6, .vmm_ns = 3, .halt_wait_ns = 1, .guest_ns = 2},
-		.modes = {.kernel = 3, .user = 4},
-		.missing = "runnable",
-		.n_exits = 2,
-		.exits = {{.ip = vprof_exit_ip(KVM_EXIT_IO, 0x3f8), .count = 2, .ns = 1},
-	                  {.ip = vprof_exit_ip(KVM_EXIT_MMIO, VPROF_EXIT_DETAIL_MASK), .count = 1, .ns = 2}},
-		.n_kvm_exits = 1,
-		.kvm_exits = {{"npf", 4, 9, .kvm_ns = 5, .vmm_ns = 1, .waiting_ns = 3, .max_ns = 7,
-	                       .histogram = {0, 3, 1}}},
-		.n_accesses = 2,
-		.accesses = {{.write = true, .address = 0x60, .count = 1, .ns = 8},
-	                     {.other = true, .count = 2, .ns = 6}},
-		.n_counters = 1,
-		.counters = {{"halt_exits", vcpu}},
-	};
+	memset(out, 0, sizeof(*out));
+	out->time = (struct vcpu_time){.wall_ns = 9, .run_ns = 6, .vmm_ns = 3, .halt_wait_ns = 1, .guest_ns = 2};
+	out->modes = (struct vcpu_modes){.kernel = 3, .user = 4};
+	out->missing = "runnable";
+	out->n_exits = 2;
+	out->exits[0] = (struct guest_exit){.ip = vprof_exit_ip(KVM_EXIT_IO, 0x3f8), .count = 2, .ns = 1};
+	out->exits[1] =
+		(struct guest_exit){.ip = vprof_exit_ip(KVM_EXIT_MMIO, VPROF_EXIT_DETAIL_MASK), .count = 1, .ns = 2};
+	out->n_kvm_exits = 1;
+	out->kvm_exits[0] = (struct guest_kvm_exit){
+		"npf", 4, 9, .kvm_ns = 5, .vmm_ns = 1, .waiting_ns = 3, .max_ns = 7, .histogram = {0, 3, 1}};
+	out->n_accesses = 2;
+	out->accesses[0] = (struct guest_access_count){.write = true, .address = 0x60, .count = 1, .ns = 8};
+	out->accesses[1] = (struct guest_access_count){.other = true, .count = 2, .ns = 6};
+	out->n_counters = 1;
+	out->counters[0] = (struct guest_counter){"halt_exits", vcpu};
 }
 
 START_TEST(times_of_vcpus)

@@ -214,7 +214,7 @@ START_TEST(flush_sends_what_is_queued)
 	/* With a reader it ends early. */
 	pid_t child = fork();
 	if (child == 0) {
-		char bytes[65536];
+		char bytes[8192];
 
 		for (ssize_t got = 0, n = 1; n > 0 && got < 600000; got += n)
 			n = read(peer.fd, bytes, sizeof(bytes));

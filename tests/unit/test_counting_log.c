@@ -22,8 +22,8 @@ static struct counting_log logs[VCPUS];
 
 static void begin(void)
 {
-	claims = (struct task_claims){0};
-	totals = (struct task_totals){0};
+	memset(&claims, 0, sizeof(claims));
+	memset(&totals, 0, sizeof(totals));
 	for (unsigned i = 0; i < VCPUS; i++)
 		counting_log_init(&logs[i], &kernel, i, FIRST_ID + i, ring, &totals, &claims);
 }

@@ -15,13 +15,20 @@ static struct vcpu_arch arch;
 static void setup(void)
 {
 	memset(&run, 0, sizeof(run));
-	arch = (struct vcpu_arch){0};
-	vm = (struct vm){.guest = {.kernel_path = (char *)"/dev/null"}};
-	vm.machine = (struct vcpu_machine){.ops = &vm_machine_ops, .guest = &vm.guest};
+	memset(&arch, 0, sizeof(arch));
+	memset(&vm, 0, sizeof(vm));
+	vm.guest.kernel_path = (char *)"/dev/null";
+	vm.machine.ops = &vm_machine_ops;
+	vm.machine.guest = &vm.guest;
 	vm.consoles[0] = console_new(-1, NULL);
 	ck_assert_ptr_nonnull(vm.consoles[0]);
 	pthread_mutex_init(&vm.end_lock, NULL);
-	vcpu = (struct vcpu){.machine = &vm.machine, .index = 3, .run = &run, .fd = -1, .arch = &arch};
+	memset(&vcpu, 0, sizeof(vcpu));
+	vcpu.machine = &vm.machine;
+	vcpu.index = 3;
+	vcpu.run = &run;
+	vcpu.fd = -1;
+	vcpu.arch = &arch;
 }
 
 static void teardown(void)

@@ -62,7 +62,11 @@ static void setup(void)
 	memset(&run, 0, sizeof(run));
 	run.exit_reason = KVM_EXIT_DEBUG;
 	registers = (struct kvm_debugregs){.db = {1, 2, 3, 4}, .dr6 = DR6_FIXED, .dr7 = 0x401};
-	vcpu = (struct vcpu){.machine = &machine, .run = &run, .fd = -1, .arch = &arch};
+	memset(&vcpu, 0, sizeof(vcpu));
+	vcpu.machine = &machine;
+	vcpu.run = &run;
+	vcpu.fd = -1;
+	vcpu.arch = &arch;
 	machine.arch = &machine_arch;
 	arch = (struct vcpu_arch){0};
 	vcpu.debug.breakpoints = (struct breakpoints){.n = 1, .all = {&ours}};

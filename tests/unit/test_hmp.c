@@ -71,7 +71,7 @@ START_TEST(ram_is_what_the_vcpus_see)
 		{0xfd000000, 0x1000000, "vga.vram", 0},
 		{UINT64_C(0x100000000), 0x40000000, "pc.ram", 0xc0000000},
 	};
-	struct hmp_ram_range ranges[HMP_RAM_RANGES_MAX];
+	static struct hmp_ram_range ranges[HMP_RAM_RANGES_MAX];
 
 	ck_assert_uint_eq(hmp_parse_mtree(mtree, ranges), G_N_ELEMENTS(expected));
 	for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
@@ -98,7 +98,7 @@ START_TEST(wrong_ranges_are_left_out)
 		"  0000000000001000-0000000000001fff (prio 0, ram): disorder\n"
 		"  0000000000004000-0000000000004fff (prio 0, ram): a-name-that-is-longer-than-sixty-three-characters-is-nobodys-name\n"
 		"  0000000000005000-0000000000005fff (prio 0, ram): block @nonsense\n";
-	struct hmp_ram_range ranges[HMP_RAM_RANGES_MAX];
+	static struct hmp_ram_range ranges[HMP_RAM_RANGES_MAX];
 
 	ck_assert_uint_eq(hmp_parse_mtree(wrong, ranges), 1);
 	ck_assert_str_eq(ranges[0].block, "good");

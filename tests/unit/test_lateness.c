@@ -11,7 +11,7 @@ static struct lateness lateness;
 
 static void setup(void)
 {
-	lateness = (struct lateness){0};
+	memset(&lateness, 0, sizeof(lateness));
 }
 
 static void assert_quantile(double share, double expected)

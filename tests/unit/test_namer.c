@@ -19,7 +19,7 @@ static uint64_t now;
 static void setup(void)
 {
 	task_pages_init(TASKS_PAGES);
-	claims = (struct task_claims){0};
+	memset(&claims, 0, sizeof(claims));
 	read_ring_open(RING_BYTES);
 	announcer = (struct announcer){.ring = ring};
 	namer_init(&namer, &kernel, &claims, &announcer, false);

@@ -47,8 +47,9 @@ static struct kvm_cpuid_entry2 *entry(uint32_t function)
 static void edit(enum vm_pmu_kind kind)
 {
 	struct vm_arch arch = {.pmu_kind = kind, .pmu_events = {.all = 5}};
-	const struct vm vm = {.arch = &arch};
+	static struct vm vm;
 
+	vm.arch = &arch;
 	vm_pmu_cpuid(&vm, &table.cpuid);
 }
 

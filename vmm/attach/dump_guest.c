@@ -76,7 +76,9 @@ static void dump_console_input(struct guest *guest G_GNUC_UNUSED, const uint8_t 
 static void dump_vcpu_time(struct guest *guest G_GNUC_UNUSED, unsigned vcpu G_GNUC_UNUSED, bool reset G_GNUC_UNUSED,
                            struct guest_vcpu_time *out)
 {
-	*out = (struct guest_vcpu_time){.missing = "a dump has no time", .untraced = "it is a dump"};
+	memset(out, 0, sizeof(*out));
+	out->missing = "a dump has no time";
+	out->untraced = "it is a dump";
 }
 
 static void dump_vcpus_look(struct guest *guest, void (*look)(void *data, const struct guest_vcpu *vcpu), void *data)

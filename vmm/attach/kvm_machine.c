@@ -191,7 +191,7 @@ bool kvm_machine_decode(const void *records, size_t bytes, struct kvm_machine *m
 	union record record;
 	uint64_t vm;
 
-	*machine = (struct kvm_machine){0};
+	memset(machine, 0, sizeof(*machine));
 	if (!choose(cursor, &vm, &machine->n_machines, error))
 		return false;
 	while (next_record(&cursor, &record, sizeof(record)))

@@ -221,9 +221,9 @@ void vcpu_account_read(const struct vcpu_account *account, bool kvm, struct gues
 {
 	const uint64_t unplugged_ns = (uint64_t)account->unplugged_us * 1000;
 
-	*out = (struct guest_vcpu_time){
-		.missing = account->exits || counter_find(&account->last, "halt_wait_ns") ? NULL : "halted",
-		.untraced = account->untraced};
+	memset(out, 0, sizeof(*out));
+	out->missing = account->exits || counter_find(&account->last, "halt_wait_ns") ? NULL : "halted";
+	out->untraced = account->untraced;
 	counters_between(account, out);
 	time_read(account, kvm, out);
 	out->time.wall_ns += unplugged_ns;

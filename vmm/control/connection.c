@@ -18,7 +18,7 @@
 #include "control/probe_client.h"
 #include "lib/client/socket.h"
 
-#define RECEIVE_BYTES 16384u
+#define RECEIVE_BYTES 8192u
 
 /* A line on its way out. */
 struct output {

@@ -267,7 +267,8 @@ static bool has_samples(const struct counter_request *request)
 
 static json_t *method_counter_read(struct control_call *call, GError **error)
 {
-	struct counter_value values[GUEST_VCPUS_MAX], sum = {0};
+	g_autofree struct counter_value *values = g_new(struct counter_value, GUEST_VCPUS_MAX);
+	struct counter_value sum = {0};
 	struct counter_info info;
 
 	if (!counter_read(call->server->counters, call->connection, number_of(call), values, error))

@@ -67,9 +67,11 @@ static bool instructions_decode(const uint8_t *bytes, size_t n, struct vprof_ins
 static json_t *method_program(struct control_call *call, GError **error)
 {
 	const char *text = json_string_value(json_object_get(call->arguments, "program"));
-	struct vprof_instruction instructions[VPROF_PROGRAM_INSTRUCTIONS_MAX];
-	uint8_t bytes[sizeof(instructions)];
-	const size_t n = hex_decode(text, bytes, sizeof(bytes));
+	const size_t room = VPROF_PROGRAM_INSTRUCTIONS_MAX * sizeof(struct vprof_instruction);
+	g_autofree struct vprof_instruction *instructions =
+		g_new(struct vprof_instruction, VPROF_PROGRAM_INSTRUCTIONS_MAX);
+	g_autofree uint8_t *bytes = g_malloc(room);
+	const size_t n = hex_decode(text, bytes, room);
 
 	if (!instructions_decode(bytes, n, instructions, error) ||
 	    !probe_set_program(control_probe_client(call)->set, (unsigned)integer(call, "id", 0), instructions,

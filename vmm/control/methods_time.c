@@ -86,23 +86,25 @@ static json_t *method_query_vcpu_time(struct control_call *call, GError **error)
 {
 	struct guest *guest = call->server->guest;
 	json_int_t vcpu = json_integer_value(json_object_get(call->arguments, "vcpu"));
-	struct guest_vcpu_time time;
+	g_autofree struct guest_vcpu_time *time = NULL;
 
 	if (!has_clocks(guest, error) || !control_vcpu_check(guest, vcpu, error))
 		return NULL;
-	guest->ops->vcpu_time(guest, (unsigned)vcpu, false, &time);
-	return time_json(&time);
+	time = g_new(struct guest_vcpu_time, 1);
+	guest->ops->vcpu_time(guest, (unsigned)vcpu, false, time);
+	return time_json(time);
 }
 
 static json_t *method_vcpu_time_reset(struct control_call *call, GError **error)
 {
 	struct guest *guest = call->server->guest;
-	struct guest_vcpu_time time;
+	g_autofree struct guest_vcpu_time *time = NULL;
 
 	if (!has_clocks(guest, error))
 		return NULL;
+	time = g_new(struct guest_vcpu_time, 1);
 	for (unsigned i = 0; i < guest->vcpus; i++)
-		guest->ops->vcpu_time(guest, i, true, &time);
+		guest->ops->vcpu_time(guest, i, true, time);
 	return json_object();
 }
 

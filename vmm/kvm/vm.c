@@ -234,8 +234,10 @@ struct guest *vm_new(const struct vm_config *config, GError **error)
 	vm->guest.ops = &vm_ops;
 	vm->self = vm;
 	vm->duration_s = config->duration_s;
-	vm->machine = (struct vcpu_machine){
-		.ops = &vm_machine_ops, .guest = &vm->guest, .kvm_fd = -1, .fd = -1, .devices = &vm->devices};
+	vm->machine.ops = &vm_machine_ops;
+	vm->machine.guest = &vm->guest;
+	vm->machine.kvm_fd = vm->machine.fd = -1;
+	vm->machine.devices = &vm->devices;
 	vm->guest.debug = &vm_debug_ops;
 	patches_init(&vm->machine.patches, &vcpu_arch_trap);
 	file_patches_init(&vm->machine.file_patches, &vm->guest, (uint8_t)vcpu_arch_trap.code, vm_file_memory);

@@ -159,27 +159,27 @@ static bool patch_any(struct vm *vm, const struct guest_breakpoint *breakpoint, 
 static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpoint, GError **error)
 {
 	struct vm *vm = vm_of(guest);
-	const struct breakpoints before = vm->breakpoints;
-	struct breakpoints more = before;
+	g_autofree struct breakpoints *before = g_memdup2(&vm->breakpoints, sizeof(*before));
+	g_autofree struct breakpoints *more = g_memdup2(before, sizeof(*more));
 	uint8_t *byte = NULL;
 
-	if (!may_debug(vm, breakpoint, error) || !choose_kind(vm, &more, breakpoint, error))
+	if (!may_debug(vm, breakpoint, error) || !choose_kind(vm, more, breakpoint, error))
 		return false;
 	if (breakpoint->patched && !breakpoint->in_file && !(byte = patch_place(vm, breakpoint, error)))
 		return false;
-	more.all[more.n++] = breakpoint;
-	int errnum = set_breakpoints(vm, &more);
+	more->all[more->n++] = breakpoint;
+	int errnum = set_breakpoints(vm, more);
 	if (errnum != 0) {
 		set_breakpoints(vm, &vm->breakpoints);
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_SYSTEM, "cannot place %s at 0x%" G_GINT64_MODIFIER "x: %s",
 		            breakpoint->what, breakpoint->at.value, g_strerror(errnum));
 		return false;
 	}
-	vm->breakpoints = more;
+	vm->breakpoints = *more;
 	if (!breakpoint->patched || patch_any(vm, breakpoint, byte, error))
 		return true;
-	vm->breakpoints = before;
-	set_breakpoints(vm, &before);
+	vm->breakpoints = *before;
+	set_breakpoints(vm, before);
 	return false;
 }
 

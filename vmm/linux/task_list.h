@@ -14,7 +14,7 @@
 #include "linux/task.h"
 
 #define TASK_LIST_MAX 65536u         /* twice what Linux allows by default (PID_MAX_DEFAULT) */
-#define TASK_STRUCT_BYTES_MAX 16384u /* that are read of a task_struct; kernels of distributions have 10 to 14 KiB */
+#define TASK_STRUCT_BYTES_MAX 15360u /* that are read of a task_struct; kernels of distributions have 10 to 14 KiB */
 
 #define TASK_LOCKS_MAX 64u
 #define TASK_SPANS_MAX 8u

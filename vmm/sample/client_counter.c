@@ -315,8 +315,8 @@ static void logs_begin(struct client_counter *counter)
 {
 	if (!counter->logs)
 		return;
-	*counter->totals = (struct task_totals){0};
-	*counter->claims = (struct task_claims){0};
+	memset(counter->totals, 0, sizeof(*counter->totals));
+	memset(counter->claims, 0, sizeof(*counter->claims));
 	for (unsigned i = 0; i < counter->guest->vcpus; i++)
 		counting_log_init(&counter->logs[i], counter->kernel, i, counter_event_id(counter->number, i),
 		                  counter->rings[i], counter->totals, counter->claims);

@@ -365,7 +365,7 @@ static bool start_acquired(struct session *session, struct session_config *confi
 	config->delivery = session->route ? NULL : session->delivery->name;
 	session->open_call_graph = config->call_graph == SESSION_CALL_GRAPH_AUTO;
 	call_graph_settle(session, config);
-	session->claims = (struct task_claims){0};
+	memset(&session->claims, 0, sizeof(session->claims));
 	session->config = *config;
 	session->configured = true;
 	/* For the whole session: with a later kernel that has no cgroups, samples have cgroup 0. */
@@ -442,7 +442,7 @@ bool session_resume(struct session *session, bool other_kernel, GError **error)
 	if (other_kernel) {
 		session_kernel_forget(&session->kernel);
 		/* Pids start again with a new kernel, and so do the announcements of tasks. */
-		session->claims = (struct task_claims){0};
+		memset(&session->claims, 0, sizeof(session->claims));
 	}
 	session_wall_forget(session);
 	if (!session->suspended)

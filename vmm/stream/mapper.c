@@ -13,7 +13,10 @@
 void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct announcer *announcer,
                  struct table_store *tables)
 {
-	*mapper = (struct mapper){.layout = layout, .announcer = announcer, .tables = tables};
+	memset(mapper, 0, sizeof(*mapper)); /* too large for a stack, which a compound literal may be made on */
+	mapper->layout = layout;
+	mapper->announcer = announcer;
+	mapper->tables = tables;
 }
 
 /* One walk over the mappings of a process. */

@@ -7,7 +7,9 @@
 
 void module_mapper_init(struct module_mapper *mapper, const struct module_layout *layout, struct announcer *announcer)
 {
-	*mapper = (struct module_mapper){.layout = layout, .announcer = announcer};
+	memset(mapper, 0, sizeof(*mapper));
+	mapper->layout = layout;
+	mapper->announcer = announcer;
 }
 
 static uint64_t hash_add(uint64_t hash, const void *bytes, size_t n)

@@ -27,7 +27,8 @@ static uint32_t look(const struct patches *patches, const uint8_t *place)
 
 void patches_init(struct patches *patches, const struct patch_trap *trap)
 {
-	*patches = (struct patches){.trap = *trap};
+	memset(patches, 0, sizeof(*patches));
+	patches->trap = *trap;
 	pthread_mutex_init(&patches->lock, NULL);
 }
 

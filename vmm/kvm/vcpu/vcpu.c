@@ -42,8 +42,13 @@ static bool create(struct vcpu *vcpu, GError **error)
 
 bool vcpu_init(struct vcpu *vcpu, struct vcpu_machine *machine, unsigned index, struct vcpu_arch *arch, GError **error)
 {
-	*vcpu = (struct vcpu){
-		.machine = machine, .index = index, .fd = -1, .arch = arch, .gone = true, .attention = true};
+	memset(vcpu, 0, sizeof(*vcpu));
+	vcpu->machine = machine;
+	vcpu->index = index;
+	vcpu->fd = -1;
+	vcpu->arch = arch;
+	vcpu->gone = true;
+	atomic_init(&vcpu->attention, true);
 	vcpu->clocks.statistics_fd = vcpu->clocks.schedstat_fd = -1;
 	pthread_mutex_init(&vcpu->lock, NULL);
 	pthread_cond_init(&vcpu->changed, NULL);

@@ -21,8 +21,10 @@ static void read_totals(const struct vcpu_time_clocks *clocks, struct vcpu_time_
 
 void vcpu_time_init(struct vcpu_time_clocks *clocks, int vcpu_fd, bool online)
 {
-	*clocks = (struct vcpu_time_clocks){
-		.statistics_fd = kvm_statistics_open(vcpu_fd), .schedstat_fd = -1, .online = online};
+	memset(clocks, 0, sizeof(*clocks));
+	clocks->statistics_fd = kvm_statistics_open(vcpu_fd);
+	clocks->schedstat_fd = -1;
+	clocks->online = online;
 }
 
 void vcpu_time_trace(struct vcpu_time_clocks *clocks, struct exit_clock *exits)
@@ -186,7 +188,9 @@ static const char *missing(const struct vcpu_time_clocks *clocks)
 
 void vcpu_time_read(const struct vcpu_time_clocks *clocks, struct guest_vcpu_time *out)
 {
-	*out = (struct guest_vcpu_time){.missing = missing(clocks), .modes = clocks->mode_clock.modes};
+	memset(out, 0, sizeof(*out));
+	out->missing = missing(clocks);
+	out->modes = clocks->mode_clock.modes;
 	exit_account_read(&clocks->account, out);
 	read_counters(clocks, out);
 	struct vcpu_time *time = &out->time;

@@ -12,7 +12,7 @@
 #include "lib/client/line.h"
 #include "lib/client/socket.h"
 
-#define RECEIVE_BYTES 16384
+#define RECEIVE_BYTES 8192
 #define EVENTS_MAX 4096u    /* kept until they are asked for; then the oldest goes */
 #define CONNECT_RETRY_MS 10 /* between two attempts while the backlog of the engine is full */
 #define PATIENCE 10         /* times as long as asked for, an engine that works is waited for */

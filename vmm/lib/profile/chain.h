@@ -8,7 +8,8 @@
 
 #include "lib/record/record.h"
 
-#define CHAIN_FRAMES_MAX 1024u /* of one sample; perf's own limit is 127 unless a sysctl raises it */
+/* Of one sample, 15 KiB; perf's own limit is 127 unless a sysctl raises it. */
+#define CHAIN_FRAMES_MAX 960u
 
 struct chain_frame {
 	uint64_t ip;   /* where the sample fell, or the last byte of the call instruction that leads there */

@@ -20,7 +20,9 @@
 #define WAY_MAX 8u
 #define WAY_OF_JUMP 2u
 #define WAY_OF_POINTER 1u
-#define SCANNED_BYTES 65536u  /* of a function that may end by a jump */
+#define SCANNED_BYTES 65536u  /* of a function that may end by a jump, */
+#define PIECE_BYTES 4096u     /* and of it at a time */
+#define JUMP_BYTES_MAX 6u     /* Jcc, near */
 #define POINTER_JUMP_BYTES 6u /* JMP and CALL by a pointer at a distance from RIP */
 
 /* Whether a call leads to a function. */
@@ -195,20 +197,27 @@ static void jump_add(struct user_jumps *jumps, int64_t distance)
 /* Any bytes that look like a jump are taken for one. False: its code cannot be read now. */
 static bool jumps_find(struct search *search, uint64_t start, struct user_jumps *jumps)
 {
-	uint8_t code[SCANNED_BYTES];
+	uint8_t code[PIECE_BYTES];
 	const size_t n = function_bytes(search, start);
 
-	if (n == 0 || n > search->bytes || !code_read(search, start, code, n))
+	if (n == 0 || n > search->bytes)
 		return false;
 	search->bytes -= n;
 	jumps->anywhere = n == SCANNED_BYTES;
-	for (size_t i = 1; i < n && !jumps->anywhere; i++) {
-		const int64_t to = jump_read(code, i, n);
+	/* Pieces overlap, so that each jump is in one of them as a whole. */
+	for (size_t at = 0; at < n && !jumps->anywhere; at += PIECE_BYTES - JUMP_BYTES_MAX) {
+		const size_t bytes = MIN(n - at, sizeof(code));
 
-		if (is_indirect_jump(code + i - 1))
-			jumps->anywhere = true;
-		else if (is_outside(search->config->code, start, to, n))
-			jump_add(jumps, to);
+		if (!code_read(search, start + at, code, bytes))
+			return false;
+		for (size_t i = 1; i < bytes && !jumps->anywhere; i++) {
+			const int64_t to = (int64_t)at + jump_read(code, i, bytes);
+
+			if (is_indirect_jump(code + i - 1))
+				jumps->anywhere = true;
+			else if (is_outside(search->config->code, start, to, n))
+				jump_add(jumps, to);
+		}
 	}
 	return true;
 }
