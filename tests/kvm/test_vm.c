@@ -21,7 +21,9 @@
 /* Written by the vCPU's thread only, read when that has left, or by a request that runs on it. */
 struct log_watcher {
 	struct vcpu_watcher watcher;
-	unsigned started, exited, handled, stopped, interrupted;
+	unsigned started, exited, handled, interrupted;
+	_Atomic unsigned stopped;
+	useconds_t stop_us; /* how long its end takes */
 	bool in_exit, disorder;
 	struct guest_regs regs; /* at the last exit */
 	uint64_t exit_ip;       /* of the last one that was handled */
@@ -76,6 +78,7 @@ static void on_stopped(struct vcpu_watcher *watcher)
 	struct log_watcher *log = log_of(watcher);
 
 	log->disorder |= log->in_exit;
+	g_usleep(log->stop_us);
 	log->stopped++;
 }
 
@@ -223,6 +226,23 @@ START_TEST(requests_run_whatever_the_vcpu_does)
 	ck_assert_uint_eq(runs, 1004);
 	ck_assert_uint_gt(vm.logs[0].interrupted, 0);
 	drop(2);
+}
+END_TEST
+
+/* Who is refused may free the watcher. */
+START_TEST(requests_are_refused_after_the_watcher_has_stopped)
+{
+	unsigned runs = 0;
+
+	make("hang", 1);
+	vm.logs[0].stop_us = 200000;
+	start();
+	vm.guest->ops->stop(vm.guest, GUEST_END_STOPPED, "enough");
+	while (vm.guest->ops->run_on_vcpu(vm.guest, 0, count, &runs))
+		;
+	ck_assert_uint_eq(vm.logs[0].stopped, 1);
+	run_to_the_end();
+	drop(1);
 }
 END_TEST
 
@@ -533,6 +553,7 @@ int main(void)
 	tcase_set_timeout(test, 60);
 	tcase_add_test(test, watcher_sees_every_exit);
 	tcase_add_test(test, requests_run_whatever_the_vcpu_does);
+	tcase_add_test(test, requests_are_refused_after_the_watcher_has_stopped);
 	tcase_add_test(test, first_reason_wins);
 	tcase_add_test(test, stops_before_it_starts);
 	tcase_add_test(test, shuts_down_without_a_main_loop);

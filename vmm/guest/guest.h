@@ -149,7 +149,7 @@ struct guest_ops {
 	void (*stop)(struct guest *guest, enum guest_end_reason reason, const char *message);
 	/*
 	 * Runs fn(data) on the vCPU's thread, outside the guest, and returns when it is done; call it from another
-	 * thread. After GUEST_ENDED it runs nothing and returns false.
+	 * thread. Once the vCPU's watcher has stopped, it runs nothing and returns false.
 	 */
 	bool (*run_on_vcpu)(struct guest *guest, unsigned vcpu, void (*fn)(void *data), void *data);
 	/* Copies guest physical memory; false when any byte of the range is not RAM. Any thread. */

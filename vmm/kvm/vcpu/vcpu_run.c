@@ -72,9 +72,10 @@ static void *thread_main(void *data)
 	vcpu_time_attach(&vcpu->clocks, VCPU_KICK_SIGNAL);
 	vcpu_arch_attach(vcpu);
 	run_loop(vcpu, watcher);
-	vcpu_leave(vcpu);
+	/* Before vcpu_leave: a caller whose request is refused from then on may free what watches this vCPU. */
 	if (watcher)
 		watcher->ops->stopped(watcher);
+	vcpu_leave(vcpu);
 	vcpu_arch_detach(vcpu);
 	this_vcpu = NULL;
 	machine->ops->left(machine);
