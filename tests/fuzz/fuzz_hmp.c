@@ -22,7 +22,7 @@ static void check_ranges(const struct hmp_ram_range *ranges, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct hmp_ram_range ranges[HMP_RAM_RANGES_MAX];
-	static struct hmp_registers registers[GUEST_VCPUS_MAX];
+	static struct seen_vcpu registers[GUEST_VCPUS_MAX];
 	g_autofree char *text = g_strndup((const char *)data, size);
 	uint64_t hva;
 

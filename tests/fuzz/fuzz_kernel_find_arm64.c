@@ -27,9 +27,9 @@ static void entry_put(unsigned level, uint64_t gva, uint64_t to)
 	fake_write(&fake, TABLE(level) + (gva >> (39 - 9 * level) & 511) * 8, to | TABLE_OR_PAGE);
 }
 
-static struct hmp_registers guest_make(void)
+static struct seen_vcpu guest_make(void)
 {
-	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, 0x5a);
+	struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, 0x5a);
 	uint8_t *image = fake.ram + FAKE_KERNEL_GPA;
 
 	memcpy(image + HEADER_MAGIC, "ARM\x64", 4);
@@ -50,7 +50,7 @@ static struct hmp_registers guest_make(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct hmp_registers registers = guest_make();
+	struct seen_vcpu registers = guest_make();
 	struct kernel_found found;
 	struct look look;
 	uint64_t changes[3] = {0};

@@ -18,7 +18,7 @@ static struct fake_guest fake;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, 0x5a);
+	struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, 0x5a);
 	struct kernel_found found;
 	struct look look;
 

@@ -9,8 +9,8 @@
 #include <elf.h>
 #include <stdio.h>
 
-#include "attach/hmp.h"
 #include "fake_guest_memory.h"
+#include "guest/registers.h"
 #include "kallsyms_builder.h"
 
 #define FAKE_KERNEL_ROOT UINT64_C(0x10000)      /* page tables */
@@ -80,7 +80,7 @@ static inline void fake_kernel_gate(struct fake_guest *fake, uint64_t handler)
 }
 
 /* At `at`, a multiple of 2 MiB, with a build-id of 20 such bytes. Returns the registers of a vCPU that runs it. */
-static inline struct hmp_registers fake_kernel_make(struct fake_guest *fake, uint64_t at, uint8_t build_id)
+static inline struct seen_vcpu fake_kernel_make(struct fake_guest *fake, uint64_t at, uint8_t build_id)
 {
 	static const char banner[] = "Linux version 6.1.0-fake (test@nowhere) #1 SMP\n";
 
@@ -91,7 +91,7 @@ static inline struct hmp_registers fake_kernel_make(struct fake_guest *fake, uin
 	fake_kernel_notes(fake, build_id);
 	fake_kernel_kallsyms(fake, at);
 	fake_kernel_gate(fake, at + FAKE_KERNEL_DIVIDE_ERROR);
-	return (struct hmp_registers){
+	return (struct seen_vcpu){
 		.regs = {.rip = at + FAKE_KERNEL_FUNCTIONS, .cr3 = FAKE_KERNEL_ROOT, .valid = true},
 		.vectors = FAKE_KERNEL_IDT_GVA,
 		.long_mode = true,

@@ -119,7 +119,7 @@ END_TEST
 
 START_TEST(registers_of_each_vcpu)
 {
-	struct hmp_registers registers[GUEST_VCPUS_MAX];
+	struct seen_vcpu registers[GUEST_VCPUS_MAX];
 	const struct guest_regs *regs = &registers[0].regs;
 
 	ck_assert_uint_eq(hmp_parse_registers(two_vcpus, registers, 2), 2);

@@ -17,7 +17,7 @@
 
 static struct fake_guest fake;
 
-static struct kernel_found find(const struct hmp_registers *registers, const char *path)
+static struct kernel_found find(const struct seen_vcpu *registers, const char *path)
 {
 	struct kernel_found found;
 	GError *error = NULL;
@@ -31,7 +31,7 @@ static struct kernel_found find(const struct hmp_registers *registers, const cha
 	return found;
 }
 
-static void assert_none(const struct hmp_registers *registers, const char *path, const char *text)
+static void assert_none(const struct seen_vcpu *registers, const char *path, const char *text)
 {
 	g_autoptr(GError) error = NULL;
 	struct kernel_found found;
@@ -68,7 +68,7 @@ static void assert_is_at(struct kernel_found *found, uint64_t at)
 
 START_TEST(it_is_where_the_descriptor_table_leads)
 {
-	const struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	const struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
 	struct kernel_found found = find(&registers, NULL);
 
 	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
@@ -78,7 +78,7 @@ END_TEST
 /* Of the mapping, few pages have anything in them. */
 START_TEST(pages_of_zeros_take_no_memory)
 {
-	const struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	const struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
 	struct kernel_found found = find(&registers, NULL);
 	struct stat status;
 
@@ -92,7 +92,7 @@ END_TEST
 
 START_TEST(early_handlers_are_handlers)
 {
-	const struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	const struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
 
 	fake_kernel_gate(&fake, FAKE_KERNEL_LINKED + SLIDE + FAKE_KERNEL_EARLY_HANDLER);
 	struct kernel_found found = find(&registers, NULL);
@@ -104,7 +104,7 @@ END_TEST
 /* The last resort: whatever the table says, the page tables map a kernel. */
 START_TEST(without_a_descriptor_table_its_mapping_is_searched)
 {
-	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
 	struct kernel_found found;
 
 	registers.vectors = 0x1000; /* not mapped */
@@ -120,7 +120,7 @@ END_TEST
 /* After a reset it is elsewhere, or not there at all. */
 START_TEST(a_kernel_is_found_again_where_it_was)
 {
-	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
 	struct kernel_found found = find(&registers, NULL);
 
 	ck_assert(kernel_find_again(&fake.guest, &registers, &found));
@@ -140,7 +140,7 @@ END_TEST
 /* With page table isolation, a vCPU in user space has tables with a little of the kernel. */
 START_TEST(tables_of_user_space_lead_to_the_kernels)
 {
-	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
 
 	fake_kernel_map(&fake, FAKE_KERNEL_USER_ROOT, FAKE_KERNEL_LINKED + SLIDE, 4096);
 	registers.regs.cr3 = FAKE_KERNEL_USER_ROOT;
@@ -153,7 +153,7 @@ END_TEST
 /* The kernel of one guest as a file, for others. */
 static char *kernel_file(struct kernel_found *found)
 {
-	const struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
+	const struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
 
 	*found = find(&registers, NULL);
 	return g_strdup_printf("/proc/self/fd/%d", found->fd);
@@ -163,7 +163,7 @@ START_TEST(an_image_is_slid_to_where_the_guest_has_it)
 {
 	struct kernel_found file;
 	g_autofree char *path = kernel_file(&file);
-	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
 	struct kernel_found found = find(&registers, path);
 
 	ck_assert_uint_eq(image_slide(found.image), SLIDE);
@@ -182,7 +182,7 @@ START_TEST(another_image_is_refused_by_its_build_id)
 {
 	struct kernel_found file;
 	g_autofree char *path = kernel_file(&file);
-	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID + 1);
+	struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID + 1);
 
 	assert_none(&registers, path, "its build-id is not in the guest's memory");
 	fake_kernel_gate(&fake, FAKE_KERNEL_LINKED + SLIDE + FAKE_KERNEL_DIVIDE_ERROR + 1);
@@ -193,7 +193,7 @@ END_TEST
 
 START_TEST(what_is_no_kernel_is_none)
 {
-	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
+	struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
 
 	registers.long_mode = false;
 	assert_none(&registers, NULL, "still in its firmware or boot loader");
@@ -215,7 +215,7 @@ START_TEST(a_kernel_may_end_with_the_address_space)
 {
 	const unsigned levels = 4 + (unsigned)_i / 3, size = 1 + (unsigned)_i % 3;
 	const uint64_t page_bytes = UINT64_C(4096) << 9 * (size - 1), code = -page_bytes + 0x100;
-	struct hmp_registers registers = {
+	struct seen_vcpu registers = {
 		.regs = {.cr3 = FAKE_KERNEL_ROOT, .la57 = levels == 5, .valid = true},
 		.vectors = FAKE_KERNEL_IDT_GVA,
 		.long_mode = true,
@@ -234,7 +234,7 @@ END_TEST
 
 START_TEST(what_is_too_much_is_given_up)
 {
-	const struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	const struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
 	struct kernel_found found;
 	struct look look;
 
@@ -264,7 +264,7 @@ static void quit(void *loop)
 	g_main_loop_quit(loop);
 }
 
-static struct kernel_search *search_new(const struct hmp_registers *registers, size_t n)
+static struct kernel_search *search_new(const struct seen_vcpu *registers, size_t n)
 {
 	const struct kernel_search_config config = {
 		.guest = &fake.guest, .registers = registers, .n = n, .kernel_file = -1};
@@ -275,7 +275,7 @@ static struct kernel_search *search_new(const struct hmp_registers *registers, s
 /* Of two vCPUs, one has not been started yet. */
 START_TEST(a_thread_finds_it_by_any_vcpu)
 {
-	struct hmp_registers registers[2] = {[1] = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID)};
+	struct seen_vcpu registers[2] = {[1] = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID)};
 	GMainLoop *loop = g_main_loop_new(NULL, FALSE);
 	struct kernel_search *search = search_new(registers, 2);
 
@@ -312,7 +312,7 @@ static bool read_for_ever(struct guest *guest G_GNUC_UNUSED, gpa_t from G_GNUC_U
 START_TEST(a_search_ends_when_it_is_freed)
 {
 	const struct guest_ops ops = {.memory_read = read_for_ever};
-	const struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
+	const struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
 	struct kernel_search *search;
 
 	fake.guest.ops = &ops;
@@ -329,7 +329,7 @@ END_TEST
 /* What is new is told from what is not: the processor's notes in the tables are not new. */
 START_TEST(a_mark_stays_until_the_kernels_half_changes)
 {
-	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
+	struct seen_vcpu registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
 	const uint64_t mark = kernel_find_mark(&fake.guest, &registers), last = FAKE_KERNEL_ROOT + 511 * 8;
 
 	fake.reads = 0;

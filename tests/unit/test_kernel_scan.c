@@ -53,7 +53,7 @@ static uint64_t scan(bool la57)
 
 START_TEST(the_tables_lead_to_the_kernel)
 {
-	struct hmp_registers registers = {.regs = {.cr3 = scan(false)}, .long_mode = true};
+	struct seen_vcpu registers = {.regs = {.cr3 = scan(false)}, .long_mode = true};
 	g_autoptr(GError) error = NULL;
 	struct kernel_found found;
 	struct look look;

@@ -9,8 +9,8 @@
 #define VPROF_ATTACH_CORE_FILE_H
 
 #include "attach/dump_bytes.h"
-#include "attach/hmp.h"
 #include "attach/kdump_file.h"
+#include "guest/guest.h"
 
 #define CORE_FILE_ERROR core_file_error_quark()
 GQuark core_file_error_quark(void);
@@ -36,12 +36,12 @@ struct core_file {
 	struct kdump_file *kdump;  /* NULL: it is an ELF core */
 	struct core_range *ranges; /* of an ELF core, by gpa; they do not overlap */
 	size_t n_ranges;
-	struct hmp_registers registers[GUEST_VCPUS_MAX]; /* by vCPU */
+	struct seen_vcpu registers[GUEST_VCPUS_MAX]; /* by vCPU */
 	unsigned n_vcpus;
 };
 
 /* The registers of a vCPU in a note "QEMU" (x86/core_state.c). False: it is too short, or of another version. */
-bool core_state_read(const uint8_t *body, size_t bytes, unsigned vcpu, struct hmp_registers *registers);
+bool core_state_read(const uint8_t *body, size_t bytes, unsigned vcpu, struct seen_vcpu *registers);
 
 struct core_file *core_file_open(const char *path, GError **error);
 /* The same of a descriptor, which is taken over, also on failure. `path`: for messages. */

@@ -31,16 +31,7 @@ size_t hmp_parse_mtree(const char *text, struct hmp_ram_range ranges[HMP_RAM_RAN
 /* "Host virtual address for 0x0 (pc.ram) is 0x7f3027e00000". */
 bool hmp_parse_gpa2hva(const char *text, uint64_t *hva);
 
-/* One vCPU of `info registers -a`. */
-struct hmp_registers {
-	unsigned vcpu;
-	struct guest_regs regs; /* of the current mode */
-	uint64_t vectors;       /* of exceptions: where the table of them is */
-	bool halted;
-	bool long_mode; /* it runs 64-bit code, with page tables */
-};
-
-/* Those of vCPUs 0..max-1, in the order printed; returns how many were whole. */
-size_t hmp_parse_registers(const char *text, struct hmp_registers *registers, size_t max);
+/* The vCPUs 0..max-1 of `info registers -a`, in the order printed; returns how many were whole. */
+size_t hmp_parse_registers(const char *text, struct seen_vcpu *registers, size_t max);
 
 #endif

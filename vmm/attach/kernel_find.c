@@ -79,7 +79,7 @@ bool kernel_find_slide(struct kernel_found *found, struct page_walk *walk, uint6
 	return false;
 }
 
-static bool check_image(struct guest *guest, const struct hmp_registers *registers, struct kernel_found *found,
+static bool check_image(struct guest *guest, const struct seen_vcpu *registers, struct kernel_found *found,
                         GError **error)
 {
 	struct page_walk walk;
@@ -90,7 +90,7 @@ static bool check_image(struct guest *guest, const struct hmp_registers *registe
 	return build_id_check(&walk, found->image, 0, error);
 }
 
-bool kernel_find(struct look *look, const struct hmp_registers *registers, const char *path, int file,
+bool kernel_find(struct look *look, const struct seen_vcpu *registers, const char *path, int file,
                  struct kernel_found *found, GError **error)
 {
 	g_autoptr(GError) why = NULL;
@@ -110,7 +110,7 @@ bool kernel_find(struct look *look, const struct hmp_registers *registers, const
 	return done;
 }
 
-bool kernel_find_again(struct guest *guest, const struct hmp_registers *registers, const struct kernel_found *found)
+bool kernel_find_again(struct guest *guest, const struct seen_vcpu *registers, const struct kernel_found *found)
 {
 	struct page_walk walks[2];
 	size_t n = registers->long_mode ? kernel_arch_walks(guest, registers, walks) : 0;
@@ -129,7 +129,7 @@ uint64_t kernel_find_address(const struct image *image)
 	return n > 0 ? segments[0].gva : 0;
 }
 
-uint64_t kernel_find_mark(struct guest *guest, const struct hmp_registers *registers)
+uint64_t kernel_find_mark(struct guest *guest, const struct seen_vcpu *registers)
 {
 	const uint64_t mark = hash_mix(kernel_arch_mark(guest, registers) + registers->long_mode);
 

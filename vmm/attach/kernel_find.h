@@ -8,7 +8,6 @@
 #ifndef VPROF_ATTACH_KERNEL_FIND_H
 #define VPROF_ATTACH_KERNEL_FIND_H
 
-#include "attach/hmp.h"
 #include "guest/look.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
@@ -32,18 +31,18 @@ struct kernel_found {
  * image, open for reading. An image that is no Linux kernel is taken to be where it was linked. Any thread. Errors:
  * KERNEL_FIND_ERROR, KERNEL_MEMORY_ERROR, IMAGE_ERROR, SYMTAB_ERROR.
  */
-bool kernel_find(struct look *look, const struct hmp_registers *registers, const char *path, int file,
+bool kernel_find(struct look *look, const struct seen_vcpu *registers, const char *path, int file,
                  struct kernel_found *found, GError **error);
 /*
  * Whether a kernel with a build-id that was found earlier is still where it was, by a vCPU's page tables. False also
  * where they do not map it, as those of a guest that is being reset.
  */
-bool kernel_find_again(struct guest *guest, const struct hmp_registers *registers, const struct kernel_found *found);
+bool kernel_find_again(struct guest *guest, const struct seen_vcpu *registers, const struct kernel_found *found);
 /*
  * A number that is the same, and not 0, as long as a search by this vCPU would begin with the same: its table of
  * vectors and the page tables of the kernel's half. Ten reads at most.
  */
-uint64_t kernel_find_mark(struct guest *guest, const struct hmp_registers *registers);
+uint64_t kernel_find_mark(struct guest *guest, const struct seen_vcpu *registers);
 /* Where its first segment is in the guest; 0: it has none. */
 uint64_t kernel_find_address(const struct image *image);
 void kernel_found_clear(struct kernel_found *found);

@@ -9,17 +9,17 @@
 /* ---- the processor's ---- */
 
 /* Whether no kernel runs yet on that vCPU, with an error that says so. */
-bool kernel_arch_early(const struct hmp_registers *registers, GError **error);
+bool kernel_arch_early(const struct seen_vcpu *registers, GError **error);
 /* The kernel that memory has. On error, what is found of it is the caller's all the same. */
-bool kernel_arch_find(struct look *look, const struct hmp_registers *registers, struct kernel_found *found,
+bool kernel_arch_find(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found,
                       GError **error);
 /* Slides the kernel that was given to where the guest has it. */
-bool kernel_arch_slide(struct guest *guest, const struct hmp_registers *registers, struct kernel_found *found,
+bool kernel_arch_slide(struct guest *guest, const struct seen_vcpu *registers, struct kernel_found *found,
                        GError **error);
 /* What kernel_find_mark is made of. */
-uint64_t kernel_arch_mark(struct guest *guest, const struct hmp_registers *registers);
+uint64_t kernel_arch_mark(struct guest *guest, const struct seen_vcpu *registers);
 /* The address spaces that may have the kernel; how many. */
-size_t kernel_arch_walks(struct guest *guest, const struct hmp_registers *registers, struct page_walk walks[2]);
+size_t kernel_arch_walks(struct guest *guest, const struct seen_vcpu *registers, struct page_walk walks[2]);
 
 /* ---- for them ---- */
 

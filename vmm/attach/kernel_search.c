@@ -25,7 +25,7 @@ struct kernel_search {
 	void *data;                                          /* [M] */
 	GSource *source;                                     /* [I] while the thread runs: calls `done` */
 	size_t n;                                            /* [t] */
-	struct hmp_registers registers[GUEST_VCPUS_MAX + 1]; /* [t] */
+	struct seen_vcpu registers[GUEST_VCPUS_MAX + 1]; /* [t] */
 };
 
 struct kernel_search *kernel_search_new(const struct kernel_search_config *config)
@@ -44,7 +44,7 @@ struct kernel_search *kernel_search_new(const struct kernel_search_config *confi
 static void scan_tables(struct kernel_search *search)
 {
 	const struct kernel_search_config *config = &search->config;
-	struct hmp_registers *scanned = &search->result.scanned;
+	struct seen_vcpu *scanned = &search->result.scanned;
 
 	search->result.scan = config->scan;
 	if (!vcpu_arch_scan(&search->result.scan, &search->scan, config->memory, config->five_levels, scanned))

@@ -14,7 +14,7 @@
 struct kernel_search_config {
 	struct guest *guest;
 	/* Copied: of any vCPUs, by which it is looked for. One that runs no kernel yet counts if no other says more. */
-	const struct hmp_registers *registers;
+	const struct seen_vcpu *registers;
 	size_t n; /* GUEST_VCPUS_MAX at most */
 	/* As for kernel_find; both outlive the search. */
 	const char *kernel_path;
@@ -33,7 +33,7 @@ struct kernel_search_result {
 	GError *why;                  /* NULL: it was found */
 	bool gave_up;                 /* a limit ended it */
 	struct kernel_scan scan;      /* where the next one goes on; all zero: at the start */
-	struct hmp_registers scanned; /* by which it was found then; long_mode is false: by none of a scan */
+	struct seen_vcpu scanned; /* by which it was found then; long_mode is false: by none of a scan */
 	int64_t took_us;              /* of the thread's CPU time: a busy host changes nothing */
 };
 

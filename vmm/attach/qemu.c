@@ -22,7 +22,7 @@ bool qemu_guest_says(struct qemu_guest *qemu, enum monitor_command command, cons
 	return says;
 }
 
-size_t qemu_guest_registers(struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX], GError **error)
+size_t qemu_guest_registers(struct qemu_guest *qemu, struct seen_vcpu registers[GUEST_VCPUS_MAX], GError **error)
 {
 	const struct monitor_request request = {.command = MONITOR_REGISTERS};
 	g_autofree char *text = monitor_human(qemu->monitor, &request, error);

@@ -96,10 +96,10 @@ void qemu_machine_follow(struct qemu_guest *qemu);
 bool qemu_machine_logged(const struct qemu_guest *qemu);
 unsigned qemu_machine_threads(const struct qemu_guest *qemu, pid_t threads[GUEST_VCPUS_MAX]);
 unsigned qemu_machine_id(const struct qemu_guest *qemu, unsigned vcpu);
-size_t qemu_machine_registers(const struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX]);
+size_t qemu_machine_registers(const struct qemu_guest *qemu, struct seen_vcpu registers[GUEST_VCPUS_MAX]);
 
 /* All vCPUs' registers by the monitor; returns how many, 0 on error. Any thread. */
-size_t qemu_guest_registers(struct qemu_guest *guest, struct hmp_registers registers[GUEST_VCPUS_MAX], GError **error);
+size_t qemu_guest_registers(struct qemu_guest *guest, struct seen_vcpu registers[GUEST_VCPUS_MAX], GError **error);
 
 /* Whether the answer to a command has this member, and it is true. With a monitor. */
 bool qemu_guest_says(struct qemu_guest *guest, enum monitor_command command, const char *member);
@@ -124,7 +124,7 @@ void qemu_kernel_used(struct guest *guest, enum guest_kernel_use use);
  * The registers of all vCPUs, and last the page tables that a scan has found; returns how many. Without a view, by the
  * monitor, which has all of them. Main thread.
  */
-size_t qemu_kernel_registers(struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX + 1]);
+size_t qemu_kernel_registers(struct qemu_guest *qemu, struct seen_vcpu registers[GUEST_VCPUS_MAX + 1]);
 /* Walks by the kernel's own page tables, which are at `top`; false where no vCPU's lead there. */
 bool qemu_kernel_tables(struct qemu_guest *qemu, gva_t top, struct page_walk *walk);
 

@@ -57,7 +57,7 @@ static void guest_console_input(struct guest *guest G_GNUC_UNUSED, const uint8_t
 static void guest_vcpus_look(struct guest *guest, void (*look)(void *data, const struct guest_vcpu *vcpu), void *data)
 {
 	struct qemu_guest *qemu = qemu_of(guest);
-	struct hmp_registers registers[GUEST_VCPUS_MAX + 1];
+	struct seen_vcpu registers[GUEST_VCPUS_MAX + 1];
 	size_t n = qemu_kernel_registers(qemu, registers);
 
 	for (size_t i = 0; i < n; i++) {

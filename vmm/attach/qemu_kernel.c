@@ -48,7 +48,7 @@ static bool lacks_stack(struct guest *guest)
 }
 
 /* One by these registers, of any vCPU. */
-static struct kernel_search *search_new(struct qemu_guest *qemu, const struct hmp_registers *registers, size_t n,
+static struct kernel_search *search_new(struct qemu_guest *qemu, const struct seen_vcpu *registers, size_t n,
                                         bool parts)
 {
 	struct kernel_search_config config = {
@@ -71,7 +71,7 @@ static struct kernel_search *search_new(struct qemu_guest *qemu, const struct hm
 }
 
 /* Without a monitor or KVM's view, none: see kernel_why. */
-static size_t registers_now(struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX], GError **error)
+static size_t registers_now(struct qemu_guest *qemu, struct seen_vcpu registers[GUEST_VCPUS_MAX], GError **error)
 {
 	return qemu->view ? qemu_machine_registers(qemu, registers) : qemu_guest_registers(qemu, registers, error);
 }
@@ -118,7 +118,7 @@ static bool search_take(struct qemu_guest *qemu, struct kernel_search *search, s
 /* NULL: none can be made, as kernel_why says. */
 static struct kernel_search *first_new(struct qemu_guest *qemu, bool parts)
 {
-	struct hmp_registers registers[GUEST_VCPUS_MAX];
+	struct seen_vcpu registers[GUEST_VCPUS_MAX];
 	g_autoptr(GError) why = NULL;
 	size_t n = 0;
 
@@ -195,7 +195,7 @@ void qemu_kernel_end(struct qemu_guest *qemu)
 
 /* ---- its page tables ---- */
 
-size_t qemu_kernel_registers(struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX + 1])
+size_t qemu_kernel_registers(struct qemu_guest *qemu, struct seen_vcpu registers[GUEST_VCPUS_MAX + 1])
 {
 	size_t n = 0;
 
@@ -205,13 +205,13 @@ size_t qemu_kernel_registers(struct qemu_guest *qemu, struct hmp_registers regis
 		n = qemu_guest_registers(qemu, registers, NULL);
 	if (!qemu->scanned)
 		return n;
-	registers[n] = (struct hmp_registers){.regs = qemu->scanned_regs};
+	registers[n] = (struct seen_vcpu){.regs = qemu->scanned_regs};
 	return n + 1;
 }
 
 bool qemu_kernel_tables(struct qemu_guest *qemu, gva_t top, struct page_walk *walk)
 {
-	struct hmp_registers registers[GUEST_VCPUS_MAX + 1];
+	struct seen_vcpu registers[GUEST_VCPUS_MAX + 1];
 	size_t n = qemu_kernel_registers(qemu, registers);
 
 	for (size_t i = 0; i < n; i++)
@@ -226,7 +226,7 @@ bool qemu_kernel_tables(struct qemu_guest *qemu, gva_t top, struct page_walk *wa
  */
 static bool kernel_has_gone(struct qemu_guest *qemu)
 {
-	struct hmp_registers registers[GUEST_VCPUS_MAX];
+	struct seen_vcpu registers[GUEST_VCPUS_MAX];
 	size_t n = qemu->view ? qemu_machine_registers(qemu, registers) : 0, n_known = 0;
 
 	if (!qemu->kernel.image || !qemu->guest.build_id || qemu->domain)
@@ -289,7 +289,7 @@ void qemu_kernel_seek(struct qemu_guest *qemu)
 }
 
 /* Whether it is worth a search, by these registers: it may take a while to boot, or be no Linux. */
-static bool is_due(struct qemu_guest *qemu, const struct hmp_registers *registers, size_t n)
+static bool is_due(struct qemu_guest *qemu, const struct seen_vcpu *registers, size_t n)
 {
 	uint64_t marks[GUEST_VCPUS_MAX];
 
@@ -300,7 +300,7 @@ static bool is_due(struct qemu_guest *qemu, const struct hmp_registers *register
 
 void qemu_kernel_follow(struct qemu_guest *qemu)
 {
-	struct hmp_registers registers[GUEST_VCPUS_MAX];
+	struct seen_vcpu registers[GUEST_VCPUS_MAX];
 
 	if (qemu->kernel_search)
 		return;

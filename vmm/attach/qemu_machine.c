@@ -67,7 +67,7 @@ unsigned qemu_machine_id(const struct qemu_guest *qemu, unsigned vcpu)
 	return vcpu;
 }
 
-size_t qemu_machine_registers(const struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX])
+size_t qemu_machine_registers(const struct qemu_guest *qemu, struct seen_vcpu registers[GUEST_VCPUS_MAX])
 {
 	const struct kvm_machine *machine = &qemu->machine;
 

@@ -25,7 +25,7 @@ struct monitor_route {
 	struct counter_statistics statistics[GUEST_VCPUS_MAX]; /* [T] */
 };
 
-static void take(struct monitor_route *route, const struct hmp_registers *registers, uint64_t time_ns)
+static void take(struct monitor_route *route, const struct seen_vcpu *registers, uint64_t time_ns)
 {
 	struct counter_statistics *statistics = &route->statistics[registers->vcpu];
 	const struct counter_sample sample = {
@@ -49,7 +49,7 @@ static void take(struct monitor_route *route, const struct hmp_registers *regist
 /* A monitor that does not answer (libvirtd restarts, QEMU saves its state) costs this sample. */
 static void sample_all(struct monitor_route *route)
 {
-	struct hmp_registers registers[GUEST_VCPUS_MAX];
+	struct seen_vcpu registers[GUEST_VCPUS_MAX];
 	uint64_t time_ns = clock_ns(CLOCK_MONOTONIC);
 	size_t n = qemu_guest_registers(route->qemu, registers, NULL);
 

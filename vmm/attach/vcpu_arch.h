@@ -4,7 +4,6 @@
 #define VPROF_ATTACH_VCPU_ARCH_H
 
 #include "attach/guest_memory.h"
-#include "attach/hmp.h"
 #include "attach/kernel_scan.h"
 #include "attach/kvm_machine.h"
 #include "attach/qemu.h"
@@ -14,7 +13,7 @@ struct kvm_view_vcpu;
 struct guest_tables vcpu_arch_tables(const struct kvm_view_vcpu *record);
 
 /* What KVM's view shows of a vCPU, as far as it leads to a kernel; all but its number. */
-struct hmp_registers vcpu_arch_registers(const struct kvm_machine_vcpu *vcpu);
+struct seen_vcpu vcpu_arch_registers(const struct kvm_machine_vcpu *vcpu);
 
 /* Of the guests that the host runs. */
 enum guest_processor vcpu_arch_processor(void);
@@ -32,7 +31,7 @@ bool vcpu_arch_current(const struct kvm_machine_vcpu *vcpu);
 bool vcpu_arch_scans(const struct kvm_machine *machine, bool *five_levels);
 /* Registers with the kernel's own page tables, if memory has them (kernel_scan.h). Any thread. */
 bool vcpu_arch_scan(struct kernel_scan *scan, struct look *look, struct guest_memory *memory, bool five_levels,
-                    struct hmp_registers *registers);
+                    struct seen_vcpu *registers);
 
 /* The routes that there are, best first; NULL-terminated. */
 extern const struct counter_route *const vcpu_arch_routes[];

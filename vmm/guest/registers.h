@@ -57,6 +57,15 @@ struct guest_regs {
 	};
 };
 
+/* A vCPU as it is seen from outside: by a monitor, in a dump, or in KVM's memory. */
+struct seen_vcpu {
+	unsigned vcpu;
+	struct guest_regs regs; /* of the current mode */
+	uint64_t vectors;       /* of exceptions: where the table of them is */
+	bool halted;
+	bool long_mode; /* it runs 64-bit code, with page tables */
+};
+
 /* Of x86-64, by the names that users of probes give them. */
 /* clang-format off */
 #define GUEST_GPRS(X)                                       \

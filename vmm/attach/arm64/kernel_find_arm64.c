@@ -31,7 +31,7 @@ static const struct {
 	unsigned copies;
 } vectors[] = {{"vectors", 1}, {"__bp_harden_el1_vectors", 4}};
 
-bool kernel_arch_early(const struct hmp_registers *registers, GError **error)
+bool kernel_arch_early(const struct seen_vcpu *registers, GError **error)
 {
 	if (!registers->long_mode)
 		g_set_error(
@@ -100,12 +100,12 @@ static bool check(struct image *image, uint64_t address, GError **error)
 	return agrees;
 }
 
-static bool code_find(const struct hmp_registers *registers, GError **error)
+static bool code_find(const struct seen_vcpu *registers, GError **error)
 {
 	return registers->vectors >> HALF || kernel_find_none("its vectors (VBAR_EL1) are not where Linux is", error);
 }
 
-bool kernel_arch_find(struct look *look, const struct hmp_registers *registers, struct kernel_found *found,
+bool kernel_arch_find(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found,
                       GError **error)
 {
 	struct page_walk walk;
@@ -118,7 +118,7 @@ bool kernel_arch_find(struct look *look, const struct hmp_registers *registers, 
 	       (image_is_linux(found->image) || kernel_find_none("its memory has no Linux banner", error));
 }
 
-bool kernel_arch_slide(struct guest *guest, const struct hmp_registers *registers, struct kernel_found *found,
+bool kernel_arch_slide(struct guest *guest, const struct seen_vcpu *registers, struct kernel_found *found,
                        GError **error)
 {
 	struct symtab *symtab = code_find(registers, error) ? symtab_load(found->image, error) : NULL;
@@ -143,7 +143,7 @@ bool kernel_arch_slide(struct guest *guest, const struct hmp_registers *register
 }
 
 /* Which tables the kernel's half has, and what is at its vectors. */
-uint64_t kernel_arch_mark(struct guest *guest, const struct hmp_registers *registers)
+uint64_t kernel_arch_mark(struct guest *guest, const struct seen_vcpu *registers)
 {
 	const struct guest_tables_arm64 *tables = &registers->regs.arm64.tables;
 	struct page_walk walk;
@@ -155,7 +155,7 @@ uint64_t kernel_arch_mark(struct guest *guest, const struct hmp_registers *regis
 	return hash_mix(word ^ hash_mix(registers->vectors ^ hash_mix(tables->ttbr1 ^ hash_mix(tables->tcr))));
 }
 
-size_t kernel_arch_walks(struct guest *guest, const struct hmp_registers *registers, struct page_walk walks[2])
+size_t kernel_arch_walks(struct guest *guest, const struct seen_vcpu *registers, struct page_walk walks[2])
 {
 	page_walk_init_regs(&walks[0], guest, &registers->regs);
 	return 1;

@@ -21,9 +21,9 @@ struct guest_tables vcpu_arch_tables(const struct kvm_view_vcpu *record)
 	                                       .mmu = record->flags & KVM_VIEW_MMU}};
 }
 
-struct hmp_registers vcpu_arch_registers(const struct kvm_machine_vcpu *vcpu)
+struct seen_vcpu vcpu_arch_registers(const struct kvm_machine_vcpu *vcpu)
 {
-	return (struct hmp_registers){
+	return (struct seen_vcpu){
 		.regs = {.processor = GUEST_ARM64, .arm64 = {.tables = vcpu->tables.arm64}},
 		.vectors = vcpu->vectors,
 		.long_mode = vcpu->tables.arm64.mmu,
@@ -58,9 +58,9 @@ bool vcpu_arch_scans(const struct kvm_machine *machine G_GNUC_UNUSED, bool *five
 
 bool vcpu_arch_scan(struct kernel_scan *scan G_GNUC_UNUSED, struct look *look G_GNUC_UNUSED,
                     struct guest_memory *memory G_GNUC_UNUSED, bool five_levels G_GNUC_UNUSED,
-                    struct hmp_registers *registers)
+                    struct seen_vcpu *registers)
 {
-	*registers = (struct hmp_registers){.long_mode = false};
+	*registers = (struct seen_vcpu){.long_mode = false};
 	return false;
 }
 

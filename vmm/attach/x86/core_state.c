@@ -24,9 +24,9 @@ _Static_assert(sizeof(struct qemu_state) == 8 + 18 * 8 + 10 * 24 + 5 * 8, "a ver
 #define CR4_LA57 (UINT64_C(1) << 12)
 #define SEGMENT_LONG (1u << 21) /* L of a descriptor's second word */
 
-static struct hmp_registers registers_of(const struct qemu_state *state, unsigned vcpu)
+static struct seen_vcpu registers_of(const struct qemu_state *state, unsigned vcpu)
 {
-	return (struct hmp_registers){
+	return (struct seen_vcpu){
 		.vcpu = vcpu,
 		.regs = {.valid = true,
 	                 .rip = state->rip,
@@ -58,7 +58,7 @@ static struct hmp_registers registers_of(const struct qemu_state *state, unsigne
 	};
 }
 
-bool core_state_read(const uint8_t *body, size_t bytes, unsigned vcpu, struct hmp_registers *registers)
+bool core_state_read(const uint8_t *body, size_t bytes, unsigned vcpu, struct seen_vcpu *registers)
 {
 	struct qemu_state state;
 

@@ -56,7 +56,7 @@ struct seen {
 };
 
 /* The line with RIP (or EIP) has CPL and HLT, too. */
-static void take_ip_line(struct hmp_line line, struct hmp_registers *out, struct seen *seen)
+static void take_ip_line(struct hmp_line line, struct seen_vcpu *out, struct seen *seen)
 {
 	uint64_t cpl, halted;
 
@@ -71,7 +71,7 @@ static void take_ip_line(struct hmp_line line, struct hmp_registers *out, struct
 	out->halted = take(line, "HLT", &halted) && halted == 1;
 }
 
-static void take_line(struct hmp_line line, struct hmp_registers *out, struct seen *seen)
+static void take_line(struct hmp_line line, struct seen_vcpu *out, struct seen *seen)
 {
 	struct guest_regs *regs = &out->regs;
 
@@ -117,9 +117,9 @@ static bool vcpu_line(struct hmp_line line, unsigned *vcpu)
 	return end != line.text + strlen(word) && number < GUEST_VCPUS_MAX;
 }
 
-size_t hmp_parse_registers(const char *text, struct hmp_registers *registers, size_t max)
+size_t hmp_parse_registers(const char *text, struct seen_vcpu *registers, size_t max)
 {
-	struct hmp_registers *current = NULL;
+	struct seen_vcpu *current = NULL;
 	struct seen seen = {false, false, false};
 	struct hmp_line line;
 	unsigned vcpu;
@@ -130,7 +130,7 @@ size_t hmp_parse_registers(const char *text, struct hmp_registers *registers, si
 			current = vcpu_line(line, &vcpu) && vcpu < max && n < max ? &registers[n] : NULL;
 			seen = (struct seen){false, false, false};
 			if (current)
-				*current = (struct hmp_registers){.vcpu = vcpu, .regs.valid = true};
+				*current = (struct seen_vcpu){.vcpu = vcpu, .regs.valid = true};
 		} else if (current) {
 			take_line(line, current, &seen);
 			if (seen.ip && seen.cpl && seen.cr3 && value_of(line, "EFER")) {

@@ -58,7 +58,7 @@ static bool gate_read(struct page_walk *walk, uint64_t idt, uint64_t *handler)
 }
 
 /* The kernel's tables, and in them the address of its handler of vector 0. */
-static bool handler_find(struct guest *guest, const struct hmp_registers *registers, struct page_walk *walk,
+static bool handler_find(struct guest *guest, const struct seen_vcpu *registers, struct page_walk *walk,
                          uint64_t *handler, GError **error)
 {
 	const struct guest_regs *regs = &registers->regs;
@@ -102,7 +102,7 @@ static bool handlers_linked(struct image *image, uint64_t addresses[G_N_ELEMENTS
  * The last resort, when the descriptor table leads nowhere: the first code that the tables map where kernels are. A
  * kernel has all of its mapping in one piece, which starts with its image.
  */
-static bool code_scan(struct guest *guest, const struct hmp_registers *registers, struct page_walk *walk,
+static bool code_scan(struct guest *guest, const struct seen_vcpu *registers, struct page_walk *walk,
                       uint64_t *code)
 {
 	struct page_leaf leaf;
@@ -140,7 +140,7 @@ static bool find_in_memory(struct look *look, const struct page_walk *walk, uint
 	return false;
 }
 
-bool kernel_arch_find(struct look *look, const struct hmp_registers *registers, struct kernel_found *found,
+bool kernel_arch_find(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found,
                       GError **error)
 {
 	struct page_walk walk;
@@ -166,7 +166,7 @@ static uint64_t image_start(const struct image *image)
 	return start & ~(KERNEL_ALIGNMENT - 1);
 }
 
-bool kernel_arch_slide(struct guest *guest, const struct hmp_registers *registers, struct kernel_found *found,
+bool kernel_arch_slide(struct guest *guest, const struct seen_vcpu *registers, struct kernel_found *found,
                        GError **error)
 {
 	uint64_t linked[G_N_ELEMENTS(handler_names)], code;
@@ -188,7 +188,7 @@ bool kernel_arch_slide(struct guest *guest, const struct hmp_registers *register
 }
 
 /* Where the tables lead in the last 2 GiB, and gate 0 to a handler; not what the processor notes in the tables. */
-uint64_t kernel_arch_mark(struct guest *guest, const struct hmp_registers *registers)
+uint64_t kernel_arch_mark(struct guest *guest, const struct seen_vcpu *registers)
 {
 	const uint64_t kept = ENTRY_PRESENT | ENTRY_PAGE_SIZE | ENTRY_ADDRESS;
 	const struct guest_regs *regs = &registers->regs;
@@ -209,7 +209,7 @@ uint64_t kernel_arch_mark(struct guest *guest, const struct hmp_registers *regis
 	return hash_mix(mark ^ (entries[0] & kept));
 }
 
-bool kernel_arch_early(const struct hmp_registers *registers, GError **error)
+bool kernel_arch_early(const struct seen_vcpu *registers, GError **error)
 {
 	if (!registers->long_mode)
 		g_set_error(
@@ -219,7 +219,7 @@ bool kernel_arch_early(const struct hmp_registers *registers, GError **error)
 	return !registers->long_mode;
 }
 
-size_t kernel_arch_walks(struct guest *guest, const struct hmp_registers *registers, struct page_walk walks[2])
+size_t kernel_arch_walks(struct guest *guest, const struct seen_vcpu *registers, struct page_walk walks[2])
 {
 	page_walk_init(&walks[0], guest, registers->regs.cr3, registers->regs.la57);
 	page_walk_init(&walks[1], guest, registers->regs.cr3 & ~CR3_USER_TABLES, registers->regs.la57);

@@ -10,9 +10,9 @@ struct guest_tables vcpu_arch_tables(const struct kvm_view_vcpu *record)
 	return (struct guest_tables){.cr3 = record->tables[0], .la57 = record->flags & KVM_VIEW_FIVE_LEVELS};
 }
 
-struct hmp_registers vcpu_arch_registers(const struct kvm_machine_vcpu *vcpu)
+struct seen_vcpu vcpu_arch_registers(const struct kvm_machine_vcpu *vcpu)
 {
-	return (struct hmp_registers){
+	return (struct seen_vcpu){
 		.regs = {.cr3 = vcpu->tables.cr3, .la57 = vcpu->tables.la57},
 		.vectors = vcpu->vectors,
 		.long_mode = vcpu->long_mode,
@@ -48,11 +48,11 @@ bool vcpu_arch_scans(const struct kvm_machine *machine, bool *five_levels)
 }
 
 bool vcpu_arch_scan(struct kernel_scan *scan, struct look *look, struct guest_memory *memory, bool five_levels,
-                    struct hmp_registers *registers)
+                    struct seen_vcpu *registers)
 {
 	const uint64_t top = kernel_scan(scan, look, guest_memory_next, memory, five_levels);
 
-	*registers = (struct hmp_registers){.regs = {.cr3 = top, .la57 = five_levels}, .long_mode = top != 0};
+	*registers = (struct seen_vcpu){.regs = {.cr3 = top, .la57 = five_levels}, .long_mode = top != 0};
 	return top != 0;
 }
 
