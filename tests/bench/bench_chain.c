@@ -14,6 +14,7 @@
 #include "guest/unwind.h"
 #include "lib/symbol/x86/cfi_x86.h"
 #include "linux/orc.h"
+#include "linux/os_linux.h"
 
 #define TEXT UINT64_C(0xffffffff81000000)
 #define TABLES UINT64_C(0xffffffff82000000)
@@ -31,7 +32,7 @@
 
 static struct fake_guest fake;
 static struct guest_regs regs, leaf_regs;
-static struct orc *orc;
+static struct unwind_tables *orc;
 static struct cfi_table user_table;
 static struct user_code code;
 
@@ -41,7 +42,7 @@ static uint64_t return_address(unsigned frame)
 }
 
 /* Linux 6.1: "the caller's stack pointer is rsp + 16", for each function in turn with a frame pointer rule or none. */
-static struct orc *orc_make(void)
+static struct unwind_tables *orc_make(void)
 {
 	static const char banner[] = "Linux version 6.1.0-1-amd64 (x@y)";
 	static const uint8_t entries[2][6] = {{16, 0, 0, 0, 0x05, 0}, {16, 0, 0xf0, 0xff, 0x15, 0}};
@@ -62,7 +63,7 @@ static struct orc *orc_make(void)
 	elf_builder_section(&elf, (struct elf_section){".orc_unwind", SHT_PROGBITS, SHF_ALLOC, TABLES + 0x800000,
 	                                               0x2000000, table, ENTRIES * sizeof(entries[0]), 0});
 	struct image *image = image_new("made.elf", g_byte_array_free_to_bytes(elf_builder_finish(&elf)), NULL);
-	struct orc *made = image ? orc_load(image, NULL) : NULL;
+	struct unwind_tables *made = image ? orc_load(image, NULL) : NULL;
 
 	image_free(image);
 	elf_builder_deinit(&elf);
@@ -145,7 +146,7 @@ static double chain_ns(const struct unwind_config *config, const struct guest_re
 
 double bench_chain_ns(bool by_orc, unsigned depth)
 {
-	const struct unwind_config config = {.orc = by_orc ? orc : NULL, .depth = depth};
+	const struct unwind_config config = {.system = &linux_unwinding, .tables = by_orc ? orc : NULL, .depth = depth};
 
 	return chain_ns(&config, by_orc ? &regs : &leaf_regs);
 }

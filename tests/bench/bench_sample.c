@@ -32,6 +32,7 @@
 #include "bench_chain.h"
 #include "bench_task.h"
 #include "counter/counter.h"
+#include "fake_systems.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
 #include "sample/session.h"
@@ -97,7 +98,7 @@ static void machine_open(void)
 	static const struct guest_ops ops = {.run_on_vcpu = run_on_vcpu};
 	struct kvm_userspace_memory_region region = {.memory_size = RAM_BYTES};
 
-	machine.guest = (struct guest){.ops = &ops, .kind = "kvm", .vcpus = 1};
+	machine.guest = (struct guest){.ops = &ops, .kind = "kvm", .vcpus = 1, .systems = fake_systems};
 	machine.kvm_fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 	must(machine.kvm_fd >= 0, "open /dev/kvm");
 	machine.vm_fd = ioctl(machine.kvm_fd, KVM_CREATE_VM, 0);

@@ -17,6 +17,7 @@
 #include "fake_guest_memory.h"
 #include "guest/x86/page_tables_x86.h"
 #include "linux/orc.h"
+#include "linux/os_linux.h"
 #include "linux/unwind_search.h"
 #include "linux/x86/orc_entry.h"
 
@@ -42,7 +43,7 @@ static const unsigned depths[] = {4, 16, 64};
 
 static struct fake_guest fake;
 static struct guest_regs regs;
-static struct orc *orc;
+static struct unwind_tables *orc;
 static struct call_sites *sites;
 
 static void must(bool done, const char *what)
@@ -244,7 +245,8 @@ static void bench(unsigned depth)
 	double walk[SLICES], search[SLICES];
 
 	kernel_open(depth);
-	const struct unwind_config config = {.orc = orc, .sites = sites, .depth = UNWIND_DEPTH_MAX};
+	const struct unwind_config config = {
+		.system = &linux_unwinding, .tables = orc, .sites = sites, .depth = UNWIND_DEPTH_MAX};
 	const uint64_t rsp = stack_fill(depth);
 
 	regs.rip = TEXT + FUNCTION_BYTES / 2;

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "fake_guest_memory.h"
-#include "linux/task.h"
+#include "linux/kernel.h"
 #include "stream/cgroup_namer.h"
 
 #define AREA UINT64_C(0xffff888000040000)
@@ -41,6 +41,7 @@ static const struct cgroup_layout cgroups = {
 static struct fake_guest fake;
 static struct guest_regs regs;
 static struct announcer announcer;
+static struct kernel_layout kernel;
 static struct cgroup_namer namer;
 
 static void put(uint64_t gva, uint64_t value)
@@ -66,7 +67,9 @@ void bench_task_open(void)
 	put(GROUP + cgroups.node, NODE);
 	put(NODE + cgroups.node_id, 1);
 	announcer.ring = ring;
-	cgroup_namer_init(&namer, &cgroups, &announcer);
+	kernel = (struct kernel_layout){.has_tasks = true, .has_cgroups = true, .tasks = tasks, .cgroups = cgroups};
+	kernel_layout_settle(&kernel);
+	cgroup_namer_init(&namer, &kernel.os, &announcer);
 }
 
 double bench_task_ns(bool with_cgroup)

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "lib/record/ring_reader.h"
+#include "linux/kernel.h"
 #include "sample/session_priv.h"
 #include "sample/session_wall.h"
 #include "stream/ring.h"
@@ -219,13 +220,14 @@ static void session_make(void)
 	if (!reader || !counter_event_parse("task-clock", &session.config.events[0], NULL) ||
 	    !session_config_settle(&session.config, NULL, &why, NULL))
 		exit(EXIT_FAILURE);
-	session.kernel.layout = &kernel;
+	kernel_layout_settle(&kernel);
+	session.kernel.layout = &kernel.os;
 	session.kernel.unwind = (struct unwind_config){.depth = UNWIND_DEPTH_DEFAULT};
 	g_mutex_init(&session.route_lock);
 	sampler_init(&sampler, &memory.guest, 0);
 	const struct sampler_config of_sampler = {.session = &session.config,
 	                                          .unwind = &session.kernel.unwind,
-	                                          .kernel = &kernel,
+	                                          .kernel = &kernel.os,
 	                                          .claims = &session.claims};
 
 	sampler_open_route(&sampler, &of_sampler, ring);

@@ -15,6 +15,7 @@
 #include "guest/x86/page_tables_x86.h"
 #include "linux/cgroup.h"
 #include "linux/module_symbols.h"
+#include "linux/os_linux.h"
 #include "linux/task.h"
 #include "linux/unwind_search.h"
 
@@ -45,14 +46,14 @@ static void memory_fill(const uint8_t *data, size_t size)
 	}
 }
 
-static bool mapping_read(const struct vma *vma, void *data)
+static bool mapping_read(const struct os_mapping *vma, void *data)
 {
 	struct page_walk *walk = data;
 	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
-	char buffer[FILE_NAME_BYTES];
+	char buffer[OS_FILE_NAME_BYTES];
 	const char *name = vma_file_name(&fake_tree_layout, walk, vma->file, buffer);
 
-	if (name && strlen(name) >= FILE_NAME_BYTES)
+	if (name && strlen(name) >= OS_FILE_NAME_BYTES)
 		abort();
 	elf_build_id_read(walk, (gva_t){vma->start}, vma->end - vma->start, build_id);
 	return true;
@@ -96,13 +97,13 @@ static void cgroups_read(uint64_t address, uint64_t node, struct page_walk *walk
 	static const struct cgroup_layout layout = {
 		.task_cgroups = 0x40, .set_default = 8, .node = 16, .node_parent = 8, .node_name = 16, .node_id = 24};
 	const struct task task = {.address = address};
-	struct cgroup cgroup = {.node = node};
-	char buffer[CGROUP_PATH_BYTES];
+	struct os_group cgroup = {.node = node};
+	char buffer[OS_GROUP_PATH_BYTES];
 
 	for (unsigned i = 0; i < 2; i++) {
 		const char *path = cgroup_path(&layout, walk, &cgroup, buffer);
 
-		if (path && (path[0] != '/' || strlen(path) >= CGROUP_PATH_BYTES))
+		if (path && (path[0] != '/' || strlen(path) >= OS_GROUP_PATH_BYTES))
 			abort();
 		if (!cgroup_read(&layout, walk, &task, &cgroup))
 			break;
@@ -120,7 +121,8 @@ static void user_search(const struct fuzz_bytes *input, struct page_walk *walk)
 	static const struct cfi_table table = {.rows = rows, .cells = cells, .n_rows = 5, .n_cells = 4};
 	const uint64_t start = input->rip & ~UINT64_C(0xfff);
 	const struct user_code code = {.n = 1, .ranges = {{start, start + 0x1000, 0, &table}}};
-	const struct unwind_config config = {.user = true, .depth = UNWIND_DEPTH_MAX, .code = &code};
+	const struct unwind_config config = {
+		.system = &linux_unwinding, .user = true, .depth = UNWIND_DEPTH_MAX, .code = &code};
 	const struct unwind_stacks stacks = {.user = input->rsp};
 	struct guest_regs regs = {.rip = input->rip, .rbp = input->rbp, .cpl = 3, .all = true, .valid = true};
 
@@ -143,7 +145,7 @@ static void arm64_unwind(const struct fuzz_bytes *input)
 	                                                     .ttbr1 = input->mm,
 	                                                     .tcr = input->flags >> 8,
 	                                                     .mmu = (input->flags & 2) == 0}}};
-	const struct unwind_config config = {.user = true, .depth = UNWIND_DEPTH_MAX};
+	const struct unwind_config config = {.system = &linux_unwinding, .user = true, .depth = UNWIND_DEPTH_MAX};
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	enum unwind_end end;
 
@@ -169,7 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	                                .cpl = input.flags & 1 ? 3 : 0,
 	                                .la57 = input.flags & 2,
 	                                .valid = true};
-	const struct unwind_config frames = {.user = true, .depth = UNWIND_DEPTH_MAX};
+	const struct unwind_config frames = {.system = &linux_unwinding, .user = true, .depth = UNWIND_DEPTH_MAX};
 	const struct task_cpu cpu = {.area = input.area};
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	struct page_walk walk;
@@ -182,7 +184,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	page_walk_init(&walk, &fake.guest, input.cr3, regs.la57);
 	vma_each(&fake_tree_layout, &walk, input.mm, mapping_read, &walk);
 	vma_each(&list, &walk, input.mm, mapping_read, &walk);
-	mapping_read(&(struct vma){.start = input.area, .end = UINT64_MAX, .file = input.file}, &walk);
+	mapping_read(&(struct os_mapping){.start = input.area, .end = UINT64_MAX, .file = input.file}, &walk);
 	task_read(&tasks, &cpu, &fake.guest, &regs, &walk, &task);
 	if (unwind(&frames, &fake.guest, &regs, NULL, chain, &end) > UNWIND_CHAIN_MAX || fake.reads > READS_MAX * 10)
 		abort();

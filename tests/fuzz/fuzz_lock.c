@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t choice = size != 0 ? data[0] : 0;
 	const unsigned task = 1 + choice / 2 % 4;
-	struct lock_wait wait = {.kind = VPROF_LOCK_COUNT};
+	struct os_lock wait = {.kind = VPROF_LOCK_COUNT};
 	struct page_walk walk;
 	uint64_t stack_pointer;
 

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	g_autoptr(GBytes) bytes = g_bytes_new_static(data, size);
 	struct image *image = image_new("fuzz", bytes, NULL);
-	struct orc *orc = image ? orc_load(image, NULL) : NULL;
+	struct unwind_tables *orc = image ? orc_load(image, NULL) : NULL;
 	uint64_t address = UINT64_C(0xffffffff81000000);
 
 	for (unsigned i = 0; orc && i < LOOKUPS; i++) {

@@ -8,6 +8,7 @@
 #include "../support/fake_task_look.h"
 #include "guest/guest_debug.h"
 #include "lib/client/socket.h"
+#include "linux/kernel.h"
 #include "sample/session.h"
 #include "sample/session_modules.h"
 #include "sample/table_store.h"
@@ -250,9 +251,10 @@ struct guest *session_guest(const struct session *session)
 	return session->guest;
 }
 
-const struct kernel_layout *session_kernel(struct session *session)
+const struct os_kernel *session_kernel(struct session *session)
 {
-	return &session->kernel;
+	kernel_layout_settle(&session->kernel);
+	return &session->kernel.os;
 }
 
 bool session_kernel_walk(const struct session *session G_GNUC_UNUSED, struct page_walk *walk G_GNUC_UNUSED)
@@ -279,9 +281,9 @@ bool session_unwind(struct session *session G_GNUC_UNUSED, const struct session_
 	return config->call_graph != SESSION_CALL_GRAPH_ORC;
 }
 
-const struct orc *session_orc(struct session *session G_GNUC_UNUSED)
+struct unwind_config session_unwinding(struct session *session G_GNUC_UNUSED)
 {
-	return NULL;
+	return (struct unwind_config){.depth = UNWIND_DEPTH_DEFAULT};
 }
 
 /* Counters are checked until they would start, which the guest's end then prevents. */

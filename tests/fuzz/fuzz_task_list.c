@@ -9,6 +9,7 @@
 #include "../support/fake_locks.h"
 #include "fuzz_target.h"
 #include "guest/unwind.h"
+#include "linux/os_linux.h"
 
 #define READS_MAX 20000u /* five tasks and stacks, of UNWIND_DEPTH_MAX frames each with their code and page tables */
 
@@ -34,7 +35,7 @@ static void memory_change(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct unwind_config config = {.depth = UNWIND_DEPTH_MAX};
+	const struct unwind_config config = {.system = &linux_unwinding, .depth = UNWIND_DEPTH_MAX};
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	struct task_list list;
 	struct page_walk walk;
@@ -51,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	for (guint i = 0; i < list.tasks->len && i < 8; i++) {
 		const struct listed_task *task = &g_array_index(list.tasks, struct listed_task, i);
-		struct lock_wait wait;
+		struct os_lock wait;
 		size_t n = 0;
 
 		if (listed_task_frame(&fake_list_layout, &walk, task, &frame))

@@ -11,6 +11,7 @@
 #include "../support/fake_guest_memory.h"
 #include "fuzz_target.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/os_linux.h"
 #include "linux/unwind_search.h"
 
 #define MEMORY UINT64_C(0xffff888000000000)
@@ -32,7 +33,7 @@ static void stack_fill(struct fake_guest *fake, const uint8_t *data, size_t size
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fake_guest fake;
-	static struct orc *orc;
+	static struct unwind_tables *orc;
 	static struct call_sites *sites;
 	uint64_t words[4];
 
@@ -45,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	fake_map(&fake, regs.cr3, 4, MEMORY, 0, 2);
 	stack_fill(&fake, data + sizeof(words), size - sizeof(words));
-	const struct unwind_config config = {.orc = orc, .sites = sites, .depth = UNWIND_DEPTH_MAX};
+	const struct unwind_config config = {
+		.system = &linux_unwinding, .tables = orc, .sites = sites, .depth = UNWIND_DEPTH_MAX};
 	const struct unwind_stacks stacks = {
 		.task = words[2] ? words[2] : MEMORY + STACK_END,
 		.interrupt = words[3],

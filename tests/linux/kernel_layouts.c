@@ -38,7 +38,7 @@ static bool is_function(const struct symbol *symbol)
 	       !g_str_has_prefix(symbol->name, "asm_") && !g_str_has_prefix(symbol->name, "entry_");
 }
 
-static void check_orc(const struct orc *orc, const struct symtab *symtab)
+static void check_orc(const struct unwind_tables *orc, const struct symtab *symtab)
 {
 	unsigned functions = 0, plain = 0, types[ORC_REGS_PARTIAL + 1] = {0};
 	size_t n;
@@ -83,9 +83,10 @@ static void check_layout(const struct kernel_layout *layout, const struct symtab
 
 	expect(layout->has_tasks && layout->has_mappings && layout->has_cgroups && layout->has_modules,
 	       "tasks, mappings, cgroups, modules");
-	if (layout->tasks_why || layout->mappings_why || layout->cgroups_why || layout->modules_why != NULL)
-		printf("  %s %s %s %s\n", layout->tasks_why, layout->mappings_why, layout->cgroups_why,
-		       layout->modules_why);
+	if (layout->os.why[OS_TASKS] || layout->os.why[OS_MAPPINGS] || layout->os.why[OS_GROUPS] ||
+	    layout->os.why[OS_MODULES] != NULL)
+		printf("  %s %s %s %s\n", layout->os.why[OS_TASKS], layout->os.why[OS_MAPPINGS],
+		       layout->os.why[OS_GROUPS], layout->os.why[OS_MODULES]);
 	printf("  tasks: pid %u, tgid %u, comm %u, mm %u\n", layout->tasks.pid, layout->tasks.tgid, layout->tasks.comm,
 	       layout->tasks.mm);
 	expect(layout->tasks.tgid == layout->tasks.pid + 4, "pid and tgid, side by side");
@@ -94,7 +95,7 @@ static void check_layout(const struct kernel_layout *layout, const struct symtab
 	expect(layout->mappings.has_tree, "mappings in a tree");
 	expect(layout->has_list && layout->list.queued != 0, "the list of tasks, and their time in the run queue");
 	expect(layout->list.n_locks > 10 && layout->list.n_locks < TASK_LOCKS_MAX, "functions that wait for locks");
-	expect(layout->switch_to.value != 0 && layout->page_tables.value != 0, "symbols that are looked for");
+	expect(layout->switch_to.value != 0 && layout->os.page_tables.value != 0, "symbols that are looked for");
 	if (layout->has_modules)
 		check_modules(&layout->modules, mem);
 }
@@ -110,7 +111,7 @@ int main(int argc, char **argv)
 	}
 	struct image *image = image_open(argv[1], &error);
 	struct symtab *symtab = image ? symtab_load(image, &error) : NULL;
-	struct orc *orc = symtab ? orc_load(image, &error) : NULL;
+	struct unwind_tables *orc = symtab ? orc_load(image, &error) : NULL;
 
 	if (orc) {
 		struct kernel_layout *layout = kernel_layout_load(image);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "linux/os_linux.h"
 #include "probe/probe.h"
 
 #define PLACEMENTS 20000u
@@ -29,6 +30,8 @@ struct range {
 };
 
 /* ---- a guest that only has the kernel's file ---- */
+
+static const struct guest_os *const systems[] = {&os_linux, NULL};
 
 static struct image *image;
 static const struct guest_breakpoint *placed[BREAKPOINTS_MAX];
@@ -286,6 +289,7 @@ static void run(struct fuzz *fuzz, unsigned n)
 	                      .debug = &debug,
 	                      .name = (char *)"file",
 	                      .kind = "file",
+	                      .systems = systems,
 	                      .vcpus = 1,
 	                      .kernel_image = image};
 	struct session *session = session_new(&guest, NULL);

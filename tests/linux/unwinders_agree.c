@@ -12,6 +12,7 @@
 #include "kvm/vm.h"
 #include "lib/symbol/symtab.h"
 #include "linux/orc.h"
+#include "linux/os_linux.h"
 
 #define MEMORY_BYTES (UINT64_C(128) << 20)
 #define PERIOD_MS 15u
@@ -187,7 +188,7 @@ static bool boot(const char *vmlinux, const char *initrd, GError **error)
 	return started;
 }
 
-static bool tables_load(const char *vmlinux, struct orc **orc, struct symtab **symtab, GError **error)
+static bool tables_load(const char *vmlinux, struct unwind_tables **orc, struct symtab **symtab, GError **error)
 {
 	struct image *image = image_open(vmlinux, error);
 
@@ -220,7 +221,7 @@ int main(int argc, char **argv)
 {
 	g_autoptr(GError) error = NULL;
 	struct symtab *symtab = NULL;
-	struct orc *orc = NULL;
+	struct unwind_tables *orc = NULL;
 	int status = EXIT_FAILURE;
 
 	if (argc != 3) {
@@ -229,7 +230,8 @@ int main(int argc, char **argv)
 	}
 	if (tables_load(argv[1], &orc, &symtab, &error)) {
 		compared.symtab = symtab;
-		compared.orc = (struct unwind_config){.orc = orc, .depth = UNWIND_DEPTH_MAX};
+		compared.orc =
+			(struct unwind_config){.system = &linux_unwinding, .tables = orc, .depth = UNWIND_DEPTH_MAX};
 		compared.frame_pointers = (struct unwind_config){.depth = UNWIND_DEPTH_MAX};
 		if (boot(argv[1], argv[2], &error))
 			status = verdict();

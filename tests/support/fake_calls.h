@@ -183,7 +183,7 @@ static inline struct image *fake_calls_image(void)
 }
 
 /* Both tables; false: they could not be made. */
-static inline bool fake_calls_load(struct orc **orc, struct call_sites **sites)
+static inline bool fake_calls_load(struct unwind_tables **orc, struct call_sites **sites)
 {
 	struct image *image = fake_calls_image();
 	struct symtab *symtab = image ? symtab_load(image, NULL) : NULL;

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "counter/counter.h"
+#include "fake_systems.h"
 #include "guest/guest.h"
 
 #define FAKE_VCPUS_MAX 4u
@@ -214,7 +215,8 @@ static const struct guest_ops fake_ops = {.run_on_vcpu = fake_run_on_vcpu};
 
 static inline void fake_guest_init(struct fake_guest *fake, unsigned vcpus)
 {
-	*fake = (struct fake_guest){.guest = {.ops = &fake_ops, .kind = "fake", .vcpus = vcpus}};
+	*fake = (struct fake_guest){
+		.guest = {.ops = &fake_ops, .kind = "fake", .vcpus = vcpus, .systems = fake_systems}};
 	pthread_mutex_init(&fake->lock, NULL);
 	pthread_cond_init(&fake->changed, NULL);
 	for (unsigned i = 0; i < vcpus; i++)

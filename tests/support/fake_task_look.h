@@ -16,7 +16,7 @@
 struct task_look *task_look_new(struct session *of G_GNUC_UNUSED, const struct task_look_config *config,
                                 GError **error G_GNUC_UNUSED)
 {
-	static char path[CGROUP_PATH_BYTES];
+	static char path[OS_GROUP_PATH_BYTES];
 	struct task_look *look = g_new0(struct task_look, 1);
 	struct looked_task task = {.cgroup = path, .wait_channel = UINT64_MAX - 1, .n_chain = UNWIND_CHAIN_MAX};
 

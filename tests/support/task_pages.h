@@ -13,7 +13,7 @@
 #define TASKS UINT64_C(0xffff888000040000) /* pages of tasks, 512 bytes each */
 #define TASKS_GPA UINT64_C(0x40000)
 
-static const struct kernel_layout kernel = {
+static struct kernel_layout kernel = {
 	.has_tasks = true,
 	.tasks = {.pid = 4,
                   .tgid = 0,
@@ -30,6 +30,7 @@ static struct page_walk walk;
 
 static void task_pages_init(unsigned pages)
 {
+	kernel_layout_settle(&kernel);
 	fake_guest_init(&fake);
 	uint64_t root = fake_table_new(&fake);
 

@@ -36,14 +36,15 @@ static inline void wait_session_open(const struct session_config *config)
 	session.config.n_events = 1;
 	ck_assert(session_config_settle(&session.config, NULL, &why, NULL));
 	ck_assert_uint_eq(session_config_n_events(&session.config), 2);
-	session.kernel.layout = &kernel;
+	kernel_layout_settle(&kernel);
+	session.kernel.layout = &kernel.os;
 	session.kernel.unwind = (struct unwind_config){.depth = 20};
 	g_mutex_init(&session.route_lock);
 	read_ring_open(64 << 10);
 	sampler_init(&sampler, &fake.guest, 0);
 	const struct sampler_config of_sampler = {.session = &session.config,
 	                                          .unwind = &session.kernel.unwind,
-	                                          .kernel = &kernel,
+	                                          .kernel = &kernel.os,
 	                                          .claims = &session.claims};
 
 	sampler_open_route(&sampler, &of_sampler, ring);

@@ -16,6 +16,8 @@ TOP_LEVEL = {"vmm", "guest-agent", "host-cli", "include", "tests", "CMakeLists.t
 LINES_MAX = 800
 
 LIB = {"lib/record", "lib/symbol", "lib/profile", "lib/client", "lib/agent", "lib/initramfs", "lib/parser", "lib/process", "lib/probe_name", "lib/script", "lib/code"}
+# Systems that guests run: struct guest_os (vmm/guest/os.h). Nothing names one but the lists of systems in the engines' main.c.
+SYSTEMS = {"linux"}
 # Rooms of the command line, from the ground up, and which of them each may include besides itself and LIB.
 ROOMS = {
     "ui": set(),
@@ -47,18 +49,18 @@ KVM_ROOMS = {
 ALLOWED = {
     **{lib: LIB for lib in LIB},
     "parse": {"lib/parser", "lib/process", "lib/symbol"},
-    "guest": LIB | {"linux"},
+    "guest": LIB,
     "linux": LIB | {"guest"},
-    "counter": LIB | {"guest", "linux"},
-    "exits": LIB | {"guest", "linux"},
-    "pmu": LIB | {"guest", "linux", "counter"},
-    "stream": LIB | {"guest", "linux", "sample"},
-    "sample": LIB | {"guest", "linux", "counter", "stream"},
-    "probe": LIB | {"guest", "linux", "counter", "sample", "stream"},
-    "control": LIB | {"guest", "linux", "counter", "probe", "sample", "stream"},
-    "engine": LIB | {"guest", "linux", "counter", "probe", "sample", "stream", "control"},
-    **{f"kvm/{room}": LIB | {"guest", "linux"} | others for room, others in KVM_ROOMS.items()},
-    "kvm": LIB | {"guest", "linux", "exits", "pmu"} | {f"kvm/{room}" for room in KVM_ROOMS},
+    "counter": LIB | {"guest"},
+    "exits": LIB | {"guest"},
+    "pmu": LIB | {"guest", "counter"},
+    "stream": LIB | {"guest", "sample"},
+    "sample": LIB | {"guest", "counter", "stream"},
+    "probe": LIB | {"guest", "counter", "sample", "stream"},
+    "control": LIB | {"guest", "counter", "probe", "sample", "stream"},
+    "engine": LIB | {"guest", "counter", "probe", "sample", "stream", "control"},
+    **{f"kvm/{room}": LIB | {"guest"} | others for room, others in KVM_ROOMS.items()},
+    "kvm": LIB | {"guest", "exits", "pmu"} | {f"kvm/{room}" for room in KVM_ROOMS},
     "attach": LIB | {"guest", "linux", "counter", "exits"},
     "demo": set(),
     **{f"host-cli/{room}": LIB | {f"host-cli/{other}" for other in others} for room, others in ROOMS.items()},
@@ -67,7 +69,7 @@ ALLOWED = {
     "host-cli": LIB | {"host-cli/cmd", "host-cli/ui"},
 }
 # The one file of a program that puts its parts together.
-ALLOWED_IN_MAIN = {"kvm": {"counter", "control", "engine"}, "attach": {"control", "engine"}}
+ALLOWED_IN_MAIN = {"kvm": {"counter", "control", "engine"} | SYSTEMS, "attach": {"control", "engine"} | SYSTEMS}
 # Static libraries are named after the last part of their folder, those of the VMM's rooms after both.
 FOLDER_OF_TARGET = {folder.removeprefix("lib/").replace("/", "-"): folder for folder in ALLOWED
                     if not folder.startswith("host-cli")}
@@ -93,11 +95,24 @@ LEXEMES = re.compile(r"""(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<text>"(?:\\.|[^"\\\
 KNOWING = {
     "vmm/guest/registers.h": "the registers of both, for the folders",
     "vmm/guest/processor.h": "which tables there are",
+    "vmm/linux/processor.h": "which tables there are",
     "vmm/kvm/device/serial_16550.c": "RDI of a UART is no register of a processor's",
     "vmm/lib/record/arch.c": "which processor this build is for",
     "vmm/lib/record/arch.h": "which there are",
 }
 
+# What belongs to a system stays in its folder: names that its headers declare, and names of its kernel's structures, in code and
+# texts. Each exception has a reason.
+DECLARED = re.compile(r"^#define (\w+)|\b((?:struct|enum) \w+)(?= ?[{;])|\b([a-z]\w+)\((?!\*)[^;{]*\)(?:;|\n\{)|^\t([A-Z][A-Z0-9_]+)\b(?=[ ,=])", re.MULTILINE)
+OF_KERNELS = re.compile(r"""\b(?:task_struct|mm_struct|vm_area_struct|signal_struct|thread_struct|css_set|kernfs_node|address_space|super_block
+    |xa_node|maple_tree|bin_attribute|module_notes_attrs|mod_kallsyms|mutex_waiter|rwsem_waiter|inactive_task_frame|pcpu_hot|init_task
+    |__per_cpu_offset|hardirq_stack_ptr|__switch_to|try_to_wake_up|page_offset_base|vmemmap_base)\b""", re.VERBOSE)
+OUTSIDE = {
+    "vmm/attach/bpf": "programs that the host's Linux runs",
+    "vmm/exits/bpf": "programs that the host's Linux runs",
+    "vmm/guest/dwarf_types.c": "the structures of all systems, which debug information is asked about at once",
+    "vmm/probe/probe_values.c": "fields of probes are named as bpftrace names them",
+}
 # Builds that precompile GLib's headers compile what uses them without an include.
 GLIB = re.compile(r"\b(?:(?:MIN|MAX|CLAMP)\(|(?:g_[a-z]\w*|G_[A-Z]\w*|G[A-Z][a-z]\w*|G[A-Z]+_(?:TO|FROM)_\w+|"
                   r"g(?:boolean|u?char|s?size|u?int(?:8|16|32|64)?|u?long|float|double|(?:const)?pointer))\b)")
@@ -172,6 +187,31 @@ def processor_breaches(path):
         yield f"{path}: {word} is of one processor: it belongs to {' or '.join(PROCESSORS)}"
 
 
+@functools.cache
+def system_words(system):
+    """What the headers of a system declare, and those of the machine do not."""
+    def declared(folder):
+        texts = ["".join(found["code"] or " " for found in LEXEMES.finditer((SOURCE / path).read_text()))
+                 for path in tracked(f"vmm/{folder}/*.h")]
+        return {next(filter(None, groups)) for text in texts for groups in DECLARED.findall(text)}
+    return declared(system) - declared("guest")
+
+
+def system_breaches(path):
+    if path.parts[1] in SYSTEMS or any(str(path) == place or str(path).startswith(place + "/") for place in OUTSIDE):
+        return
+    words, structures = set(), set()
+    for found in LEXEMES.finditer((SOURCE / path).read_text()):
+        words.update(re.findall(r"(?:\b(?:struct|enum) )?\w+", found["code"] or ""))
+        structures.update(OF_KERNELS.findall(found["code"] or found["text"] or ""))
+    for system in sorted(SYSTEMS):
+        named = {f"os_{system}"} if path.name == "main.c" else set()
+        for word in sorted((words & system_words(system)) - named):
+            yield f"{path}: {word} is declared by vmm/{system}, which only the lists of systems in main.c name"
+    for word in sorted(structures):
+        yield f"{path}: {word} is of a system's kernel: it belongs to vmm/{' or vmm/'.join(sorted(SYSTEMS))}"
+
+
 def guard(path):
     """The include guard of a header, by its path: VPROF_KVM_VCPU_VCPU_RUN_H."""
     folders = [GUARD_WORDS.get(folder, folder) for folder in path.parts[:-1]]
@@ -219,6 +259,8 @@ def breaches():
         elif path.suffix in SOURCES:
             yield from include_breaches(path)
             yield from processor_breaches(path)
+            if path.parts[0] == "vmm":
+                yield from system_breaches(path)
         elif path.name == "CMakeLists.txt":
             yield from link_breaches(path)
     for path in tracked("*.c", "*.h", "*.S", "*.py", "*.sh"):

@@ -8,6 +8,7 @@
 #include "guest/processor.h"
 #include "guest/unwind.h"
 #include "lib/symbol/arm64/cfi_arm64.h"
+#include "linux/os_linux.h"
 #include "linux/task.h"
 #include "linux/task_list.h"
 #include "run_suite.h"
@@ -283,7 +284,8 @@ static void record_put(uint64_t gpa, uint64_t fp, uint64_t lr)
 
 static void expect_chain(const uint64_t *words, unsigned n, enum unwind_end why)
 {
-	const struct unwind_config config = {.depth = UNWIND_DEPTH_DEFAULT, .user = true, .entry_record = ENTRY_RECORD};
+	const struct unwind_config config = {
+		.depth = UNWIND_DEPTH_DEFAULT, .user = true, .system = &linux_unwinding, .entry_record = ENTRY_RECORD};
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	enum unwind_end end;
 

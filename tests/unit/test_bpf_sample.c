@@ -6,6 +6,7 @@
 #include "attach/bpf/guest_sample.h"
 #include "attach/bpf_sample.h"
 #include "lib/symbol/x86/cfi_x86.h"
+#include "linux/os_linux.h"
 #include "run_suite.h"
 
 #define KERNEL_RIP UINT64_C(0xffffffff81000010)
@@ -67,7 +68,8 @@ static bool decode(void)
 static void expect_chain_of(const struct user_code *code, const uint64_t *words, unsigned n, enum unwind_end why)
 {
 	static const struct guest_ops ops = {.memory_read = no_memory};
-	const struct unwind_config config = {.depth = UNWIND_DEPTH_DEFAULT, .user = true, .code = code};
+	const struct unwind_config config = {
+		.system = &linux_unwinding, .depth = UNWIND_DEPTH_DEFAULT, .user = true, .code = code};
 	struct guest guest = {.ops = &ops};
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	enum unwind_end end;

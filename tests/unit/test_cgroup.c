@@ -4,6 +4,7 @@
 
 #include "counter/route.h"
 #include "fake_process.h"
+#include "fake_systems.h"
 #include "guest/x86/page_tables_x86.h"
 #include "linux/kernel.h"
 #include "linux_image.h"
@@ -53,6 +54,9 @@ static uint64_t set_make(uint64_t node)
 	return set;
 }
 
+/* A kernel that has these cgroups. */
+static struct kernel_layout of_layout;
+
 static void move_to(uint64_t node)
 {
 	fake_set(&kernel, task.address, layout.task_cgroups, set_make(node));
@@ -66,7 +70,9 @@ static void setup(void)
 	move_to(root);
 	read_ring_open(RING_BYTES);
 	announcer = (struct announcer){.ring = ring};
-	cgroup_namer_init(&namer, &layout, &announcer);
+	of_layout = (struct kernel_layout){.has_tasks = true, .has_cgroups = true, .cgroups = layout};
+	kernel_layout_settle(&of_layout);
+	cgroup_namer_init(&namer, &of_layout.os, &announcer);
 	now = 100;
 }
 
@@ -176,7 +182,7 @@ START_TEST(paths_that_cannot_be_have_no_name)
 	for (unsigned i = 0; i < CGROUP_DEPTH_MAX; i++)
 		deep = node_make(deep, 100 + i, "d");
 	assert_unnamed(deep, 100 + CGROUP_DEPTH_MAX - 1);
-	for (unsigned i = 0; i < CGROUP_PATH_BYTES / CGROUP_NAME_BYTES; i++)
+	for (unsigned i = 0; i < OS_GROUP_PATH_BYTES / CGROUP_NAME_BYTES; i++)
 		wide = node_make(wide, 200 + i, longest);
 	assert_unnamed(node_make(wide, 300, "x"), 300);
 	assert_unnamed(node_make(root, 301, too_long), 301);
@@ -250,24 +256,24 @@ END_TEST
 
 /* Layouts. */
 
-static struct kernel_layout *layout_of(const char *node_parent)
+static struct kernel_layout *layout_load(const char *node_parent)
 {
 	struct image *image =
 		linux_image_make(&(struct linux_image){.per_cpu = "current_task", .node_parent = node_parent});
 	struct kernel_layout *loaded = kernel_layout_load(image);
 
 	image_free(image);
-	ck_assert_msg(loaded->has_tasks, "%s", loaded->tasks_why);
+	ck_assert_msg(loaded->has_tasks, "%s", loaded->os.why[OS_TASKS]);
 	return loaded;
 }
 
 START_TEST(a_layout_comes_from_types)
 {
 	static const char *const parents[] = {"parent", "__parent"};
-	struct kernel_layout *loaded = layout_of(parents[_i]);
+	struct kernel_layout *loaded = layout_load(parents[_i]);
 
-	ck_assert_msg(loaded->has_cgroups, "%s", loaded->cgroups_why);
-	ck_assert_ptr_null(loaded->cgroups_why);
+	ck_assert_msg(loaded->has_cgroups, "%s", loaded->os.why[OS_GROUPS]);
+	ck_assert_ptr_null(loaded->os.why[OS_GROUPS]);
 	ck_assert_mem_eq(&loaded->cgroups, &layout, sizeof(layout));
 	kernel_layout_free(loaded);
 }
@@ -275,15 +281,15 @@ END_TEST
 
 START_TEST(a_kernel_without_has_no_layout)
 {
-	struct kernel_layout *loaded = layout_of(NULL);
+	struct kernel_layout *loaded = layout_load(NULL);
 
 	ck_assert(!loaded->has_cgroups);
-	ck_assert_msg(strstr(loaded->cgroups_why, "CONFIG_CGROUPS"), "%s", loaded->cgroups_why);
+	ck_assert_msg(strstr(loaded->os.why[OS_GROUPS], "CONFIG_CGROUPS"), "%s", loaded->os.why[OS_GROUPS]);
 	kernel_layout_free(loaded);
-	loaded = layout_of("mother");
+	loaded = layout_load("mother");
 	ck_assert(!loaded->has_cgroups);
-	ck_assert_msg(strstr(loaded->cgroups_why, "no struct kernfs_node with a member parent"), "%s",
-	              loaded->cgroups_why);
+	ck_assert_msg(strstr(loaded->os.why[OS_GROUPS], "no struct kernfs_node with a member parent"), "%s",
+	              loaded->os.why[OS_GROUPS]);
 	kernel_layout_free(loaded);
 }
 END_TEST
@@ -339,6 +345,7 @@ static struct session *session_make(const char *node_parent)
 	guest->name = (char *)"web01";
 	guest->vcpus = 1;
 	guest->routes = routes;
+	guest->systems = fake_systems;
 	guest->kernel_image =
 		linux_image_make(&(struct linux_image){.per_cpu = "current_task", .node_parent = node_parent});
 	return session_new(guest, NULL);

@@ -13,6 +13,7 @@
 #include "lib/parser/parser.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/x86/cfi_x86.h"
+#include "linux/kernel.h"
 #include "run_suite.h"
 #include "sample/session_modules.h"
 
@@ -220,7 +221,8 @@ static void read_file(void)
 	             "page cache");
 	layout->has_page_cache = true;
 	layout->page_cache = cache;
-	layout->page_tables = (gva_t){KERNEL};
+	layout->os.page_tables = (gva_t){KERNEL};
+	kernel_layout_settle(layout);
 	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"build-id\":\"0123\"}}", "WrongState",
 	             "no process was seen");
 	file_places_note(table_store_places(session_tables(session)), build_id, sizeof(build_id), mapping);
@@ -239,7 +241,7 @@ static void read_file(void)
 	ck_assert_mem_eq(words, ram + 1024, sizeof(words));
 	ck_assert_int_eq(pwrite(memory, words, 1, 0), -1);
 	done("file-read", "\"build-id\":\"0123\",\"offset\":4096");
-	layout->page_tables = (gva_t){0};
+	layout->os.page_tables = (gva_t){0};
 	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"build-id\":\"0123\"}}", "WrongState",
 	             "page tables");
 	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"perf-map\":7}}", "WrongState", "page tables");
@@ -248,12 +250,14 @@ static void read_file(void)
 	             "InvalidArgument", "one of build-id");
 	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"perf-map\":7,\"build-id\":\"0123\"}}",
 	             "InvalidArgument", "one of build-id");
-	layout->page_tables = (gva_t){KERNEL};
+	layout->os.page_tables = (gva_t){KERNEL};
+	kernel_layout_settle(layout);
 	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"perf-map\":7}}", "WrongState",
 	             "does not say where its files are");
 	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"jit-dump\":7}}", "WrongState",
 	             "jitdump: its kernel does not say where its files are");
 	layout->has_page_cache = false;
+	kernel_layout_settle(layout);
 }
 
 /* As many as an answer has room for, until all were read; then that look is over. */

@@ -15,7 +15,7 @@
 #define VCPUS 2u
 
 static struct guest_regs regs;
-static const struct task_view view = {&kernel.tasks, &walk, &regs};
+static const struct task_view view = {&kernel.os, &walk, &regs};
 static struct task_claims claims;
 static struct task_totals totals;
 static struct counting_log logs[VCPUS];
@@ -25,7 +25,7 @@ static void begin(void)
 	memset(&claims, 0, sizeof(claims));
 	memset(&totals, 0, sizeof(totals));
 	for (unsigned i = 0; i < VCPUS; i++)
-		counting_log_init(&logs[i], &kernel, i, FIRST_ID + i, ring, &totals, &claims);
+		counting_log_init(&logs[i], &kernel.os, i, FIRST_ID + i, ring, &totals, &claims);
 }
 
 static void setup(void)

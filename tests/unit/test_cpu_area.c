@@ -22,7 +22,7 @@ static const struct cpu_area_layout layout = {
 
 static struct fake_guest fake;
 static struct page_walk walk;
-static struct cpu_area areas[4];
+static struct os_area areas[4];
 
 /* Three processors of two threads' numbering: 0, 2, 4. */
 static void setup(void)

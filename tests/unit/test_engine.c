@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "fake_guest.h"
+#include "fake_systems.h"
 #include "lib/client/client.h"
 #include "lib/process/watchdog.h"
 #include "run_suite.h"
@@ -270,7 +271,8 @@ static int run(void (*does)(int owner), bool owned, double *ms)
 
 	if (owned)
 		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	const struct engine_config config = {.client_fd = fds[0], .control = path, .paused = owned};
+	const struct engine_config config = {
+		.client_fd = fds[0], .control = path, .paused = owned, .systems = fake_systems};
 	int64_t begin_us = g_get_monotonic_time();
 
 	client = does;

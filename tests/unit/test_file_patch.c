@@ -10,6 +10,7 @@
 #include "fake_page_cache.h"
 #include "fake_tasks.h"
 #include "guest/guest_debug.h"
+#include "linux/file_code.h"
 #include "run_suite.h"
 
 #define OBJECTS UINT64_C(0x50000) /* guest physical, behind the tasks */
@@ -68,6 +69,7 @@ static void setup(void)
 	kernel.mappings = fake_tree_layout;
 	kernel.page_cache = fake_cache_layout;
 	kernel.has_mappings = kernel.has_page_cache = true;
+	kernel_layout_settle(&kernel);
 	fake_cache_init(&process, 0x2000);
 	node = fake_cache_node(&process, 0);
 	fake_set(&process, FAKE_MAPPING, fake_cache_layout.mapping_root, node);

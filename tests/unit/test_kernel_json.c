@@ -5,6 +5,7 @@
 
 #include "control/host_json.h"
 #include "elf_builder.h"
+#include "fake_systems.h"
 #include "run_suite.h"
 
 static char *path;
@@ -65,7 +66,7 @@ static char *parts_text(const json_t *kernel)
 static void assert_kernel(bool is_linux, const char *release, const char *expected)
 {
 	g_autoptr(GError) error = NULL;
-	json_t *kernel = control_kernel(path, &error);
+	json_t *kernel = control_kernel(fake_systems, path, &error);
 	g_autofree char *text = parts_text(kernel);
 
 	ck_assert_msg(kernel != NULL, "%s", error ? error->message : "");
@@ -110,13 +111,13 @@ START_TEST(what_is_not_linux)
 {
 	kernel_write("Unikernel", "main");
 	g_autoptr(GError) error = NULL;
-	json_t *kernel = control_kernel(path, &error);
+	json_t *kernel = control_kernel(fake_systems, path, &error);
 
 	ck_assert(json_is_false(json_object_get(kernel, "linux")));
 	ck_assert_ptr_null(json_object_get(kernel, "release"));
 	json_decref(kernel);
 	ck_assert(g_file_set_contents(path, "no kernel", -1, NULL));
-	ck_assert_ptr_null(control_kernel(path, &error));
+	ck_assert_ptr_null(control_kernel(fake_systems, path, &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "it is neither an ELF file nor a bzImage"));
 }
 END_TEST

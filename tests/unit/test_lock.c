@@ -15,14 +15,14 @@ static void setup(void)
 	fake_tasks_init(&fake, &walk);
 }
 
-static bool find(unsigned i, struct lock_wait *wait)
+static bool find(unsigned i, struct os_lock *wait)
 {
 	return lock_wait_find(&fake_lock_layout, &walk, FAKE_MEMORY + FAKE_TASK(i), FAKE_MEMORY + FAKE_STACK(i), wait);
 }
 
 static void check_none(unsigned i)
 {
-	struct lock_wait wait = {.lock = 77};
+	struct os_lock wait = {.lock = 77};
 
 	ck_assert(!find(i, &wait));
 	ck_assert_uint_eq(wait.lock, 77);
@@ -30,7 +30,7 @@ static void check_none(unsigned i)
 
 static void check_wait(unsigned i, enum vprof_lock kind, uint64_t lock, uint64_t owner)
 {
-	struct lock_wait wait;
+	struct os_lock wait;
 
 	ck_assert(find(i, &wait));
 	ck_assert_uint_eq(wait.kind, kind);
@@ -103,7 +103,7 @@ END_TEST
 
 START_TEST(stacks_that_cannot_be_read)
 {
-	struct lock_wait wait;
+	struct os_lock wait;
 
 	fake_lock(&fake, VPROF_LOCK_MUTEX, 1, OWNER);
 	ck_assert(!lock_wait_find(&fake_lock_layout, &walk, OWNER, FAKE_MEMORY + FAKE_RAM_BYTES, &wait));

@@ -5,6 +5,7 @@
 
 #include "fake_process.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/kernel.h"
 #include "read_ring.h"
 #include "run_suite.h"
 #include "stream/mapper.h"
@@ -15,6 +16,7 @@
 
 static struct fake_process process;
 static struct announcer announcer;
+static struct kernel_layout kernel;
 static struct mapper mapper;
 static struct task task;
 static uint64_t leaf, text_vma;
@@ -40,7 +42,9 @@ static void setup(void)
 	read_ring_open(RING_BYTES);
 	announcer = (struct announcer){.ring = ring};
 	tables = table_store_new();
-	mapper_init(&mapper, &fake_tree_layout, &announcer, tables);
+	kernel = (struct kernel_layout){.has_tasks = true, .has_mappings = true, .mappings = fake_tree_layout};
+	kernel_layout_settle(&kernel);
+	mapper_init(&mapper, &kernel.os, &announcer, tables);
 }
 
 static void teardown(void)
@@ -366,7 +370,9 @@ static void map_many(void)
 		fake_set(&process, last, list.next, vma);
 		last = vma;
 	}
-	mapper_init(&mapper, &list, &announcer, tables);
+	kernel.mappings = list;
+	kernel_layout_settle(&kernel);
+	mapper_init(&mapper, &kernel.os, &announcer, tables);
 }
 
 /* A loop of forks of a process with many mappings, as vprof sees it: a new process with each of many samples. */

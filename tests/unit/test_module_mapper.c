@@ -4,6 +4,7 @@
 
 #include "fake_modules.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/kernel.h"
 #include "read_ring.h"
 #include "run_suite.h"
 #include "stream/module_mapper.h"
@@ -12,6 +13,7 @@
 
 static struct fake_process process;
 static struct announcer announcer;
+static struct kernel_layout kernel;
 static struct module_mapper mapper;
 
 static void setup(void)
@@ -19,7 +21,9 @@ static void setup(void)
 	fake_modules_init(&process);
 	read_ring_open(4096);
 	announcer = (struct announcer){.ring = ring};
-	module_mapper_init(&mapper, &fake_module_layout, &announcer);
+	kernel = (struct kernel_layout){.has_tasks = true, .has_modules = true, .modules = fake_module_layout};
+	kernel_layout_settle(&kernel);
+	module_mapper_init(&mapper, &kernel.os, &announcer);
 }
 
 static void sample(uint64_t time_ns)

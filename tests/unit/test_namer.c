@@ -22,7 +22,7 @@ static void setup(void)
 	memset(&claims, 0, sizeof(claims));
 	read_ring_open(RING_BYTES);
 	announcer = (struct announcer){.ring = ring};
-	namer_init(&namer, &kernel, &claims, &announcer, false);
+	namer_init(&namer, &kernel.os, &claims, &announcer, false);
 	now = 100;
 }
 
@@ -108,7 +108,7 @@ START_TEST(several_vcpus_announce_a_task_once)
 	struct task init = task_make(0, 1, "init"), shell = task_make(1, 7, "sh");
 	struct namer other;
 
-	namer_init(&other, &kernel, &claims, &announcer, false);
+	namer_init(&other, &kernel.os, &claims, &announcer, false);
 	sample(&namer, &shell);
 	sample(&other, &shell);
 	assert_said("fork 7<1 comm 7 sh comm 7 sh ");
@@ -142,8 +142,8 @@ START_TEST(switches_miss_nothing)
 	struct task init = task_make(0, 1, "init"), shell = task_make(1, 7, "sh"), idle = task_make(2, 0, "swapper/0");
 	struct namer other;
 
-	namer_init(&namer, &kernel, &claims, &announcer, true);
-	namer_init(&other, &kernel, &claims, &announcer, true);
+	namer_init(&namer, &kernel.os, &claims, &announcer, true);
+	namer_init(&other, &kernel.os, &claims, &announcer, true);
 	run(&namer, &idle, false);
 	run(&namer, &init, true);
 	assert_said("fork 1<1 comm 1 init ");

@@ -7,6 +7,7 @@
 #include "fake_guest_memory.h"
 #include "guest/unwind.h"
 #include "linux/orc.h"
+#include "linux/os_linux.h"
 #include "linux/x86/orc_entry.h"
 #include "run_suite.h"
 
@@ -65,7 +66,7 @@ static const struct rule {
 
 static struct fake_guest fake;
 static struct guest_regs regs;
-static struct orc *orc;
+static struct unwind_tables *orc;
 static struct module_table modules;
 static const struct snapshot *snapshot; /* NULL: stacks are read from the guest */
 
@@ -132,13 +133,13 @@ static struct image *image_make(const char *banner, const char *header_hex, GByt
 	return image;
 }
 
-static struct orc *orc_make(const struct layout *layout, GError **error)
+static struct unwind_tables *orc_make(const struct layout *layout, GError **error)
 {
 	g_autoptr(GByteArray) ips = g_byte_array_new(), entries = g_byte_array_new();
 
 	tables_encode(layout, ips, entries);
 	struct image *image = image_make(layout->banner, layout->header, ips, entries);
-	struct orc *made = orc_load(image, error);
+	struct unwind_tables *made = orc_load(image, error);
 
 	image_free(image);
 	return made;
@@ -166,7 +167,7 @@ static void teardown(void)
 START_TEST(every_layout_gives_the_same_entries)
 {
 	g_autoptr(GError) error = NULL;
-	struct orc *made = orc_make(&layouts[_i], &error);
+	struct unwind_tables *made = orc_make(&layouts[_i], &error);
 
 	ck_assert_msg(made != NULL, "%s", error ? error->message : "");
 	ck_assert_uint_eq(orc_entries(made), G_N_ELEMENTS(rules));
@@ -205,7 +206,7 @@ START_TEST(look_ups_agree_with_a_linear_search)
 		entry_encode(&layouts[0], TEXT + places[i], &entry, ips, entries);
 	}
 	struct image *image = image_make(layouts[0].banner, NULL, ips, entries);
-	struct orc *made = orc_load(image, NULL);
+	struct unwind_tables *made = orc_load(image, NULL);
 
 	image_free(image);
 	ck_assert_ptr_nonnull(made);
@@ -222,8 +223,11 @@ END_TEST
 
 static void expect(const uint64_t *words, unsigned n, enum unwind_end why)
 {
-	const struct unwind_config config = {
-		.orc = orc, .modules = &modules, .depth = UNWIND_DEPTH_DEFAULT, .user = true};
+	const struct unwind_config config = {.system = &linux_unwinding,
+	                                     .tables = orc,
+	                                     .modules = &modules,
+	                                     .depth = UNWIND_DEPTH_DEFAULT,
+	                                     .user = true};
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	enum unwind_end end;
 
@@ -243,8 +247,8 @@ static void module_make(void)
 
 	modules.n = modules.n_ranges = 1;
 	modules.ranges[0] = (struct module_range){.start = MODULE, .bytes = 0x300};
-	modules.modules[0] = (struct module){
-		.orc_ips = TEXT + MODULE_TABLES, .orc_entries = TEXT + MODULE_TABLES + 0x100, .orc_n = 2};
+	modules.modules[0] =
+		(struct module){.unwind_at = {TEXT + MODULE_TABLES, TEXT + MODULE_TABLES + 0x100}, .unwind_n = 2};
 	for (unsigned i = 0; i < G_N_ELEMENTS(of); i++) {
 		const struct orc_entry *entry = &rules[of[i]].entry;
 		int32_t distance = (int32_t)(MODULE + 0x100 * (i + 1) - (TEXT + MODULE_TABLES + 4 * i));
@@ -321,12 +325,12 @@ START_TEST(code_that_a_modules_table_does_not_cover_ends_a_chain)
 	const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, MODULE + 0x110};
 
 	regs.rip = MODULE + 0x110;
-	table->modules[0].orc_n = 1u << 22;
+	table->modules[0].unwind_n = 1u << 22;
 	expect(want, 2, UNWIND_NO_ENTRY);
-	table->modules[0].orc_n = 2;
-	table->modules[0].orc_ips = 0xffffff0000000000;
+	table->modules[0].unwind_n = 2;
+	table->modules[0].unwind_at[0] = 0xffffff0000000000;
 	expect(want, 2, UNWIND_NO_ENTRY);
-	table->modules[0].orc_ips = 0x1000;
+	table->modules[0].unwind_at[0] = 0x1000;
 	expect(want, 2, UNWIND_NO_ENTRY);
 }
 END_TEST
@@ -509,7 +513,8 @@ START_TEST(through_an_interrupt_out_of_user_space)
 	expect(want, G_N_ELEMENTS(want), UNWIND_BAD_FRAME); /* by a frame pointer of 0, in code that has none */
 
 	/* Without user space, the kernel's part is whole. */
-	const struct unwind_config kernel_only = {.orc = orc, .depth = UNWIND_DEPTH_DEFAULT};
+	const struct unwind_config kernel_only = {
+		.system = &linux_unwinding, .tables = orc, .depth = UNWIND_DEPTH_DEFAULT};
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	enum unwind_end end;
 
@@ -686,7 +691,7 @@ static void expect_refused(void (*change)(GByteArray *ips, GByteArray *entries),
 	struct image *image = image_make(layouts[0].banner, header, ips, entries);
 
 	ck_assert_ptr_null(orc_load(image, &error));
-	ck_assert_msg(g_error_matches(error, ORC_ERROR, code), "%s", error->message);
+	ck_assert_msg(g_error_matches(error, UNWIND_ERROR, code), "%s", error->message);
 	image_free(image);
 }
 
@@ -712,10 +717,10 @@ static void cut_an_address(GByteArray *ips, GByteArray *entries)
 
 START_TEST(tables_that_contradict_themselves_are_refused)
 {
-	expect_refused(swap_first_two, NULL, ORC_ERROR_CORRUPT);
-	expect_refused(drop_an_entry, NULL, ORC_ERROR_CORRUPT);
-	expect_refused(cut_an_address, NULL, ORC_ERROR_CORRUPT);
-	expect_refused(NULL, "0000000000000000000000000000000000000000", ORC_ERROR_VERSION);
+	expect_refused(swap_first_two, NULL, UNWIND_ERROR_CORRUPT);
+	expect_refused(drop_an_entry, NULL, UNWIND_ERROR_CORRUPT);
+	expect_refused(cut_an_address, NULL, UNWIND_ERROR_CORRUPT);
+	expect_refused(NULL, "0000000000000000000000000000000000000000", UNWIND_ERROR_VERSION);
 }
 END_TEST
 

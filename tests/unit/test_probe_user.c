@@ -27,9 +27,10 @@ static uint64_t mount, top, mm[6], roots[6]; /* of each task */
 
 /* ---- in the place of other files of the room ---- */
 
-const struct kernel_layout *session_kernel(struct session *session G_GNUC_UNUSED)
+const struct os_kernel *session_kernel(struct session *session G_GNUC_UNUSED)
 {
-	return &kernel;
+	kernel_layout_settle(&kernel);
+	return &kernel.os;
 }
 
 bool session_kernel_walk(const struct session *session G_GNUC_UNUSED, struct page_walk *out)

@@ -46,7 +46,7 @@ static struct task task_of(unsigned i)
 /* The processor goes from task `from`, which runs until now and is in `state`, to task `to`. */
 static void call_switch_to(unsigned from, uint32_t state, unsigned to, uint64_t at_ns)
 {
-	const struct task_view view = {.layout = &kernel.tasks, .walk = &walk, .regs = &regs};
+	const struct task_view view = {.kernel = &kernel.os, .walk = &walk, .regs = &regs};
 	const struct task previous = task_of(from), next = task_of(to);
 
 	if (from != 0) {
@@ -169,6 +169,7 @@ static void wakes_start_again(void)
 	kernel.wake_up = (gva_t){FAKE_CODE};
 	kernel.preempt_count = (gva_t){FAKE_PREEMPT_COUNT};
 	kernel.has_locks = true;
+	kernel_layout_settle(&kernel);
 	kernel.locks = fake_lock_layout;
 	ck_assert(session_off_cpu_start(&session, NULL));
 	ck_assert_ptr_nonnull(wake_up);
@@ -265,7 +266,7 @@ END_TEST
 
 START_TEST(what_cannot_be_read_is_counted)
 {
-	const struct task_view view = {.layout = &kernel.tasks, .walk = &walk, .regs = &regs};
+	const struct task_view view = {.kernel = &kernel.os, .walk = &walk, .regs = &regs};
 	const struct task idle = task_of(0), task = task_of(1);
 	struct session_statistics statistics;
 
@@ -305,7 +306,7 @@ static void ram_map_often(void)
 
 START_TEST(a_full_table_drops_and_counts)
 {
-	const struct task_view view = {.layout = &kernel.tasks, .walk = &walk, .regs = &regs};
+	const struct task_view view = {.kernel = &kernel.os, .walk = &walk, .regs = &regs};
 	const struct task idle = task_of(0);
 	struct task task = task_of(1);
 	struct session_statistics statistics;
@@ -335,7 +336,8 @@ START_TEST(no_tasks_no_waits)
 
 	session_off_cpu_stop(&session);
 	kernel.has_list = false;
-	kernel.list_why = (char *)"no init_task";
+	kernel.os.why[OS_LIST] = "no init_task";
+	kernel_layout_settle(&kernel);
 	ck_assert(!session_off_cpu_start(&session, &error));
 	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED));
 	ck_assert_ptr_nonnull(strstr(error->message, "no init_task"));

@@ -5,6 +5,7 @@
 
 #include "counter/route.h"
 #include "elf_builder.h"
+#include "fake_systems.h"
 #include "lib/record/ring_reader.h"
 #include "run_suite.h"
 #include "sample/session.h"
@@ -75,7 +76,8 @@ static const struct counter_route *const routes[] = {&route_absent, &route_slow,
 
 static void setup(void)
 {
-	guest = (struct guest){.kind = "fake", .name = (char *)"web01", .vcpus = 2, .routes = routes};
+	guest = (struct guest){
+		.kind = "fake", .name = (char *)"web01", .vcpus = 2, .routes = routes, .systems = fake_systems};
 	session = session_new(&guest, NULL);
 }
 

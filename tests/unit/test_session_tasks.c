@@ -21,14 +21,15 @@ struct guest *session_guest(const struct session *session G_GNUC_UNUSED)
 	return &fake.guest;
 }
 
-const struct kernel_layout *session_kernel(struct session *session G_GNUC_UNUSED)
+const struct os_kernel *session_kernel(struct session *session G_GNUC_UNUSED)
 {
-	return &kernel;
+	kernel_layout_settle(&kernel);
+	return &kernel.os;
 }
 
-const struct orc *session_orc(struct session *session G_GNUC_UNUSED)
+struct unwind_config session_unwinding(struct session *session G_GNUC_UNUSED)
 {
-	return NULL;
+	return (struct unwind_config){.depth = UNWIND_DEPTH_DEFAULT};
 }
 
 struct table_store *session_tables(struct session *session G_GNUC_UNUSED)
@@ -196,7 +197,7 @@ START_TEST(why_there_is_no_look)
 	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_STATE));
 	g_clear_error(&error);
 	kernel.has_list = false;
-	kernel.list_why = (char *)"it is no Linux";
+	kernel.os.why[OS_LIST] = (char *)"it is no Linux";
 	ck_assert_ptr_null(task_look_new(NULL, &config, &error));
 	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED));
 	ck_assert_ptr_nonnull(strstr(error->message, "it is no Linux"));

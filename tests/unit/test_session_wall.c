@@ -175,6 +175,7 @@ START_TEST(what_is_dropped_is_counted)
 	fake_write(&fake, FAKE_TASK(5) + fake_list_layout.tasks, FAKE_MEMORY + FAKE_RAM_BYTES);
 	session_wall_look(&session, 12 * S);
 	kernel.has_list = false;
+	kernel_layout_settle(&kernel);
 	ck_assert_uint_eq(session_wall_look(&session, 13 * S), 0);
 	sampler_statistics_read(&sampler, &statistics);
 	ck_assert_uint_eq(statistics.wall_looks, 4);
@@ -211,7 +212,8 @@ START_TEST(no_tasks_no_look)
 
 	session_wall_stop(&session);
 	kernel.has_list = false;
-	kernel.list_why = (char *)"no init_task";
+	kernel.os.why[OS_LIST] = "no init_task";
+	kernel_layout_settle(&kernel);
 	ck_assert(!session_wall_start(&session, &error));
 	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED));
 	ck_assert_ptr_nonnull(strstr(error->message, "no init_task"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Context switches: the tasks that __switch_to is called with, as the guest's memory has them. */
 #include "fake_guest_memory.h"
+#include "linux/kernel.h"
 #include "run_suite.h"
 #include "sample/session_config.h"
 #include "sample/switch_probe.h"
@@ -71,6 +72,7 @@ static void setup(void)
 		.tasks = {.pid = 4, .tgid = 0, .start_time = 0x10, .comm = 0x20, .mm = 0x40},
 	};
 	switches = 0;
+	kernel_layout_settle(&kernel);
 }
 
 /* The address of task number i. */
@@ -95,7 +97,7 @@ START_TEST(its_arguments_are_the_tasks)
 {
 	uint64_t shell = task_make(0, 7, 7, "sh"), thread = task_make(1, 9, 10, "worker");
 
-	ck_assert(switch_probe_add(&probe, &fake.guest, &kernel, "a test", NULL));
+	ck_assert(switch_probe_add(&probe, &fake.guest, &kernel.os, "a test", NULL));
 	ck_assert_uint_eq(placed->at.value, SWITCH_TO);
 	ck_assert_str_eq(placed->what, "a test");
 	call_switch_to(shell, thread);
@@ -115,7 +117,7 @@ START_TEST(what_cannot_be_read_is_not_known)
 {
 	uint64_t shell = task_make(0, 7, 7, "sh");
 
-	ck_assert(switch_probe_add(&probe, &fake.guest, &kernel, "a test", NULL));
+	ck_assert(switch_probe_add(&probe, &fake.guest, &kernel.os, "a test", NULL));
 	call_switch_to(shell, TASKS + 4096);
 	ck_assert(knows_previous && !knows_next);
 	call_switch_to(0x1000, shell); /* no kernel's address */
@@ -130,7 +132,7 @@ static void refused(const char *why)
 {
 	g_autoptr(GError) error = NULL;
 
-	ck_assert(!switch_probe_add(&probe, &fake.guest, &kernel, "a test", &error));
+	ck_assert(!switch_probe_add(&probe, &fake.guest, &kernel.os, "a test", &error));
 	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED));
 	ck_assert_msg(strstr(error->message, "for a test: "), "%s", error->message);
 	ck_assert_msg(strstr(error->message, why), "%s", error->message);
@@ -140,9 +142,11 @@ static void refused(const char *why)
 START_TEST(what_is_missing_is_said)
 {
 	kernel.switch_to.value = 0;
+	kernel_layout_settle(&kernel);
 	refused("the kernel has no symbol __switch_to");
 	kernel.has_tasks = false;
-	kernel.tasks_why = (char *)"it has no types";
+	kernel.os.why[OS_TASKS] = "it has no types";
+	kernel_layout_settle(&kernel);
 	refused("it has no types");
 	fake.guest.debug = NULL;
 	refused("a guest of kind fake takes no breakpoints");

@@ -3,8 +3,8 @@
 #include <check.h>
 
 #include "fake_guest_memory.h"
+#include "guest/task_cache.h"
 #include "linux/kernel.h"
-#include "linux/task_cache.h"
 #include "linux_image.h"
 #include "run_suite.h"
 
@@ -199,11 +199,11 @@ START_TEST(a_layout_comes_from_symbols_and_types)
 		linux_image_make(&(struct linux_image){.per_cpu = kernels[_i].per_cpu, .node_parent = "parent"});
 	struct kernel_layout *loaded = kernel_layout_load(image);
 
-	ck_assert_msg(loaded->has_tasks, "%s", loaded->tasks_why);
-	ck_assert_ptr_null(loaded->tasks_why);
+	ck_assert_msg(loaded->has_tasks, "%s", loaded->os.why[OS_TASKS]);
+	ck_assert_ptr_null(loaded->os.why[OS_TASKS]);
 	ck_assert_uint_eq(loaded->tasks.this_cpu_off, 0x18);
 	ck_assert_uint_eq(loaded->tasks.current_task, kernels[_i].current_task);
-	ck_assert_uint_eq(loaded->interrupt_stack.value, kernels[_i].interrupt_stack);
+	ck_assert_uint_eq(loaded->os.places.interrupt_stack, kernels[_i].interrupt_stack);
 	ck_assert_uint_eq(loaded->tasks.pid, 100);
 	ck_assert_uint_eq(loaded->tasks.tgid, 104);
 	ck_assert_uint_eq(loaded->tasks.start_time, 200);
@@ -211,7 +211,7 @@ START_TEST(a_layout_comes_from_symbols_and_types)
 	ck_assert_uint_eq(loaded->tasks.mm, 304);
 	ck_assert_uint_eq(loaded->tasks.real_parent, 312);
 	ck_assert_uint_eq(loaded->tasks.exit_state, 320);
-	ck_assert_msg(loaded->has_cgroups, "%s", loaded->cgroups_why);
+	ck_assert_msg(loaded->has_cgroups, "%s", loaded->os.why[OS_GROUPS]);
 	ck_assert(!loaded->has_mappings);
 	kernel_layout_free(loaded);
 	image_free(image);
@@ -235,8 +235,8 @@ START_TEST(a_kernel_that_does_not_say_has_no_tasks)
 		struct kernel_layout *loaded = kernel_layout_load(image);
 
 		ck_assert(!loaded->has_tasks);
-		ck_assert_ptr_nonnull(strstr(loaded->tasks_why, refused[i].why));
-		ck_assert_uint_eq(loaded->interrupt_stack.value, refused[i].interrupt_stack);
+		ck_assert_ptr_nonnull(strstr(loaded->os.why[OS_TASKS], refused[i].why));
+		ck_assert_uint_eq(loaded->os.places.interrupt_stack, refused[i].interrupt_stack);
 		kernel_layout_free(loaded);
 		image_free(image);
 	}

@@ -5,7 +5,8 @@
 
 #include "fake_guest_memory.h"
 #include "guest/page_walk.h"
-#include "linux/task_match.h"
+#include "guest/task_match.h"
+#include "linux/kernel.h"
 #include "run_suite.h"
 
 #define AREA UINT64_C(0xffff888000040000)
@@ -14,6 +15,7 @@
 #define TASKS_GPA UINT64_C(0x50000)
 #define N_TASKS 8u
 
+static struct kernel_layout kernel;
 static const struct task_layout layout = {
 	.this_cpu_off = 0x168,
 	.current_task = 0x200,
@@ -70,6 +72,8 @@ static void setup(void)
 	cpu = (struct task_cpu){0};
 	task_cpu_note(&cpu, &regs);
 	family = (struct task_family){0};
+	kernel = (struct kernel_layout){.has_tasks = true, .tasks = layout};
+	kernel_layout_settle(&kernel);
 }
 
 static bool matches(const struct task_targets *targets, unsigned which)
@@ -77,8 +81,8 @@ static bool matches(const struct task_targets *targets, unsigned which)
 	struct page_walk walk;
 	struct task task;
 
-	ck_assert(task_read_at(&layout, &cpu, &fake.guest, &regs, address_of(which), &walk, &task));
-	const struct task_view view = {&layout, &walk, &regs};
+	ck_assert(kernel.os.tasks->read_at(&kernel.os, &cpu, &fake.guest, &regs, address_of(which), &walk, &task));
+	const struct task_view view = {&kernel.os, &walk, &regs};
 
 	return task_targets_match(targets, &family, &view, &task);
 }

@@ -5,6 +5,7 @@
 
 #include "fake_guest_memory.h"
 #include "guest/unwind.h"
+#include "linux/os_linux.h"
 #include "run_suite.h"
 
 #define KERNEL UINT64_C(0xffffffff80000000) /* maps the RAM, first 2 MiB, for kernel and user alike */
@@ -39,8 +40,8 @@ static void expect(const struct unwind_config *config, const uint64_t *words, un
 	ck_assert_int_eq(end, why);
 }
 
-static const struct unwind_config kernel_only = {.depth = UNWIND_DEPTH_DEFAULT};
-static const struct unwind_config with_user = {.depth = UNWIND_DEPTH_DEFAULT, .user = true};
+static const struct unwind_config kernel_only = {.system = &linux_unwinding, .depth = UNWIND_DEPTH_DEFAULT};
+static const struct unwind_config with_user = {.system = &linux_unwinding, .depth = UNWIND_DEPTH_DEFAULT, .user = true};
 
 START_TEST(kernel_chain_to_the_end)
 {
@@ -328,7 +329,7 @@ END_TEST
 START_TEST(two_frames_that_call_each_other_end_at_the_depth)
 {
 	for (unsigned depth = 1; depth <= UNWIND_DEPTH_MAX; depth += 42) {
-		struct unwind_config config = {.depth = depth, .user = true};
+		struct unwind_config config = {.system = &linux_unwinding, .depth = depth, .user = true};
 		enum unwind_end end;
 
 		regs.rip = KERNEL + 0x100;

@@ -5,6 +5,7 @@
 #include "fake_calls.h"
 #include "fake_guest_memory.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/os_linux.h"
 #include "linux/unwind_search.h"
 #include "linux/x86/code_place.h"
 #include "linux/x86/orc_entry.h"
@@ -25,7 +26,7 @@
 
 static struct fake_guest fake;
 static struct guest_regs regs;
-static struct orc *orc;
+static struct unwind_tables *orc;
 static struct call_sites *sites;
 static struct unwind_stacks stacks;
 static struct module_table *modules; /* NULL: none */
@@ -71,8 +72,11 @@ static void teardown(void)
 
 static enum unwind_search_result search(void)
 {
-	const struct unwind_config config = {
-		.orc = orc, .sites = sites, .modules = modules, .depth = UNWIND_DEPTH_DEFAULT};
+	const struct unwind_config config = {.system = &linux_unwinding,
+	                                     .tables = orc,
+	                                     .sites = sites,
+	                                     .modules = modules,
+	                                     .depth = UNWIND_DEPTH_DEFAULT};
 	struct page_walk memory;
 
 	page_walk_init(&memory, &fake.guest, regs.cr3, false);
@@ -356,8 +360,7 @@ static void put_module(void)
 	modules = g_new0(struct module_table, 1);
 	modules->n = modules->n_ranges = 1;
 	modules->ranges[0] = (struct module_range){.start = MODULE, .bytes = 0x1000};
-	modules->modules[0] =
-		(struct module){.orc_ips = MODULE_TABLES, .orc_entries = MODULE_TABLES + 0x100, .orc_n = 1};
+	modules->modules[0] = (struct module){.unwind_at = {MODULE_TABLES, MODULE_TABLES + 0x100}, .unwind_n = 1};
 }
 
 START_TEST(calls_of_modules)
@@ -381,7 +384,8 @@ END_TEST
 
 static enum call_link link_of_module(uint32_t after, uint64_t callee)
 {
-	const struct unwind_config config = {.orc = orc, .sites = sites, .modules = modules};
+	const struct unwind_config config = {
+		.system = &linux_unwinding, .tables = orc, .sites = sites, .modules = modules};
 	struct code_place place;
 	struct page_walk memory;
 

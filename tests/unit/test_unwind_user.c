@@ -6,6 +6,7 @@
 #include "fake_guest_memory.h"
 #include "guest/unwind.h"
 #include "lib/symbol/x86/cfi_x86.h"
+#include "linux/os_linux.h"
 #include "run_suite.h"
 
 #define KERNEL UINT64_C(0xffffffff80000000) /* maps the RAM, first 2 MiB, for kernel and user alike */
@@ -102,7 +103,8 @@ static void setup(void)
 
 static void expect(const uint64_t *words, unsigned n, enum unwind_end why)
 {
-	const struct unwind_config config = {.depth = UNWIND_DEPTH_DEFAULT, .user = true, .code = &code};
+	const struct unwind_config config = {
+		.system = &linux_unwinding, .depth = UNWIND_DEPTH_DEFAULT, .user = true, .code = &code};
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	enum unwind_end end;
 

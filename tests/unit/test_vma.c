@@ -129,7 +129,7 @@ END_TEST
 
 /* Mappings. */
 
-static bool vma_print(const struct vma *vma, void *data)
+static bool vma_print(const struct os_mapping *vma, void *data)
 {
 	g_string_append_printf(data, "%lx-%lx+%lx%s%s ", (unsigned long)vma->start, (unsigned long)vma->end,
 	                       (unsigned long)vma->file_offset, vma->executable ? "x" : "", vma->file != 0 ? "f" : "");
@@ -185,7 +185,7 @@ END_TEST
 
 static void assert_name(uint64_t file, const char *expected)
 {
-	char buffer[FILE_NAME_BYTES];
+	char buffer[OS_FILE_NAME_BYTES];
 	const char *name = vma_file_name(&fake_tree_layout, &process.walk, file, buffer);
 
 	if (!expected)

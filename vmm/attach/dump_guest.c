@@ -6,7 +6,7 @@
 
 #include "attach/core_file.h"
 #include "attach/kernel_search.h"
-#include "linux/kernel.h"
+#include "guest/os.h"
 
 struct dump_guest {
 	struct guest guest; /* first */
@@ -188,7 +188,7 @@ void dump_guest_free(struct guest *guest)
 	dump_guest_end(guest);
 	kernel_search_free(dump->search);
 	kernel_found_clear(&dump->kernel);
-	kernel_parts_free(guest->kernel_parts);
+	os_parts_free(guest->kernel_parts);
 	core_file_free(dump->core);
 	if (dump->kernel_file >= 0)
 		close(dump->kernel_file);

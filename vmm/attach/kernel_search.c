@@ -6,9 +6,9 @@
 
 #include "attach/kernel_memory.h"
 #include "attach/vcpu_arch.h"
+#include "guest/os.h"
 #include "lib/parser/parser.h"
 #include "lib/record/clock.h"
-#include "linux/kernel.h"
 
 struct hand_over {
 	GSource source; /* first */
@@ -17,14 +17,14 @@ struct hand_over {
 
 /* [I] immutable after kernel_search_new, [t] the thread that searches, [M] main thread only. */
 struct kernel_search {
-	struct kernel_search_config config;                  /* [I] without `registers` */
-	struct look scan, look;                              /* [t] */
-	struct kernel_search_result result;                  /* [t], then [M] */
-	GThread *thread;                                     /* [M] NULL: none runs */
-	void (*done)(void *data);                            /* [M] */
-	void *data;                                          /* [M] */
-	GSource *source;                                     /* [I] while the thread runs: calls `done` */
-	size_t n;                                            /* [t] */
+	struct kernel_search_config config;              /* [I] without `registers` */
+	struct look scan, look;                          /* [t] */
+	struct kernel_search_result result;              /* [t], then [M] */
+	GThread *thread;                                 /* [M] NULL: none runs */
+	void (*done)(void *data);                        /* [M] */
+	void *data;                                      /* [M] */
+	GSource *source;                                 /* [I] while the thread runs: calls `done` */
+	size_t n;                                        /* [t] */
 	struct seen_vcpu registers[GUEST_VCPUS_MAX + 1]; /* [t] */
 };
 
@@ -112,7 +112,10 @@ static void parts_load(struct kernel_search *search)
 
 	if (config->sites && config->kernel_path)
 		running = running_image(search);
-	search->result.parts = kernel_parts_load(image, !config->sites ? NULL : running ? running : image);
+	search->result.parts = os_parts_load(config->guest->systems, image,
+	                                     !config->sites ? NULL
+	                                     : running      ? running
+	                                                    : image);
 	image_free(running);
 }
 
@@ -182,7 +185,7 @@ void kernel_search_free(struct kernel_search *search)
 		g_source_unref(search->source);
 	}
 	kernel_found_clear(&search->result.found);
-	kernel_parts_free(search->result.parts);
+	os_parts_free(search->result.parts);
 	g_clear_error(&search->result.why);
 	g_free(search);
 }

@@ -21,7 +21,7 @@ struct kernel_search_config {
 	int kernel_file;
 	/* Its page tables are searched for first, on from `scan`, in all of this memory; NULL: they are not. */
 	struct guest_memory *memory;
-	bool parts; /* and what is made of it for sampling (linux/kernel.h), */
+	bool parts; /* and what is made of it for sampling (guest/os.h), */
 	bool sites; /* the sites of its calls, too */
 	struct kernel_scan scan;
 	bool five_levels;
@@ -29,12 +29,12 @@ struct kernel_search_config {
 
 struct kernel_search_result {
 	struct kernel_found found;
-	struct kernel_parts *parts;   /* NULL: not asked for */
-	GError *why;                  /* NULL: it was found */
-	bool gave_up;                 /* a limit ended it */
-	struct kernel_scan scan;      /* where the next one goes on; all zero: at the start */
+	struct os_parts *parts;   /* NULL: not asked for */
+	GError *why;              /* NULL: it was found */
+	bool gave_up;             /* a limit ended it */
+	struct kernel_scan scan;  /* where the next one goes on; all zero: at the start */
 	struct seen_vcpu scanned; /* by which it was found then; long_mode is false: by none of a scan */
-	int64_t took_us;              /* of the thread's CPU time: a busy host changes nothing */
+	int64_t took_us;          /* of the thread's CPU time: a busy host changes nothing */
 };
 
 struct kernel_search;

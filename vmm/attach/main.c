@@ -24,6 +24,10 @@
 #include "engine/engine.h"
 #include "lib/parser/parser.h"
 #include "lib/process/privilege.h"
+#include "linux/os_linux.h"
+
+/* The systems that guests may run, the likeliest first. */
+static const struct guest_os *const systems[] = {&os_linux, NULL};
 
 struct attachment {
 	struct attach_options options;
@@ -314,6 +318,7 @@ static int run(struct attachment *attachment)
 		.control = options->control,
 		.delivery = options->route,
 		.paused = options->paused,
+		.systems = systems,
 	};
 
 	if (!processes_begin(attachment))

@@ -10,8 +10,8 @@
 #include "attach/qemu_process.h"
 #include "attach/vcpu_arch.h"
 #include "attach/vcpu_calls.h"
+#include "guest/os.h"
 #include "lib/process/kvm_process.h"
-#include "linux/kernel.h"
 
 static struct qemu_guest *qemu_of(struct guest *guest)
 {
@@ -409,7 +409,7 @@ void qemu_guest_free(struct qemu_guest *qemu)
 	guest_memory_free(qemu->memory);
 	kvm_view_close(qemu->view);
 	kernel_found_clear(&qemu->kernel);
-	kernel_parts_free(qemu->guest.kernel_parts);
+	os_parts_free(qemu->guest.kernel_parts);
 	g_free(qemu->view_why);
 	g_free(qemu->monitor_why);
 	g_free(qemu->memory_why);

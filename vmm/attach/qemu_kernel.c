@@ -5,14 +5,14 @@
 #include "attach/guest_memory.h"
 #include "attach/qemu.h"
 #include "attach/vcpu_arch.h"
-#include "linux/kernel.h"
+#include "guest/os.h"
 
-static void kernel_set(struct qemu_guest *qemu, struct kernel_found *found, struct kernel_parts *parts)
+static void kernel_set(struct qemu_guest *qemu, struct kernel_found *found, struct os_parts *parts)
 {
 	struct guest *guest = &qemu->guest;
 
 	kernel_found_clear(&qemu->kernel);
-	kernel_parts_free(guest->kernel_parts);
+	os_parts_free(guest->kernel_parts);
 	guest->kernel_parts = parts;
 	qemu->kernel = *found;
 	guest->kernel_image = found->image;
@@ -87,7 +87,7 @@ static void say_given_up(struct qemu_guest *qemu, const struct kernel_search_res
 
 /* What it has found; false, and what the next one is to know, when that is nothing. */
 static bool search_take(struct qemu_guest *qemu, struct kernel_search *search, struct kernel_found *found,
-                        struct kernel_parts **parts)
+                        struct os_parts **parts)
 {
 	struct kernel_search_result *result = kernel_search_result(search);
 
@@ -137,7 +137,7 @@ static struct kernel_search *first_new(struct qemu_guest *qemu, bool parts)
 
 static void first_take(struct qemu_guest *qemu, struct kernel_search *search)
 {
-	struct kernel_parts *parts;
+	struct os_parts *parts;
 	struct kernel_found found;
 
 	if (search_take(qemu, search, &found, &parts)) {
@@ -215,7 +215,7 @@ bool qemu_kernel_tables(struct qemu_guest *qemu, gva_t top, struct page_walk *wa
 	size_t n = qemu_kernel_registers(qemu, registers);
 
 	for (size_t i = 0; i < n; i++)
-		if (kernel_tables_open(top, &qemu->guest, &registers[i].regs, walk))
+		if (page_walk_init_kernel(walk, top, &qemu->guest, &registers[i].regs))
 			return true;
 	return false;
 }
@@ -250,7 +250,7 @@ static bool same_kernel(const struct kernel_found *one, const struct kernel_foun
 	       g_strcmp0(id, other_id) == 0;
 }
 
-static void kernel_exchange(struct qemu_guest *qemu, struct kernel_found *found, struct kernel_parts *parts)
+static void kernel_exchange(struct qemu_guest *qemu, struct kernel_found *found, struct os_parts *parts)
 {
 	struct guest *guest = &qemu->guest;
 
@@ -264,7 +264,7 @@ static void on_found(void *data)
 {
 	struct qemu_guest *qemu = data;
 	struct kernel_search *search = g_steal_pointer(&qemu->kernel_search);
-	struct kernel_parts *parts;
+	struct os_parts *parts;
 	struct kernel_found found;
 	const bool done = search_take(qemu, search, &found, &parts);
 
@@ -278,7 +278,7 @@ static void on_found(void *data)
 		return;
 	}
 	kernel_found_clear(&found);
-	kernel_parts_free(parts);
+	os_parts_free(parts);
 }
 
 void qemu_kernel_seek(struct qemu_guest *qemu)

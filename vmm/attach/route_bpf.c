@@ -67,7 +67,7 @@ static void take(void *data, unsigned vcpu, unsigned event G_GNUC_UNUSED, const 
 		take_as_known(route, &sample);
 	if (route->by_memory && sample.in_guest)
 		bpf_sample_by_memory(record, &sample,
-		                     unwind && (unwind->orc || guest_regs_user(&sample.regs)) ? &stacks : NULL);
+		                     unwind && (unwind->tables || guest_regs_user(&sample.regs)) ? &stacks : NULL);
 	route->config.take(route->config.data, &sample);
 }
 
@@ -91,15 +91,15 @@ static struct guest_sample_settings settings(struct qemu_guest *qemu, const stru
 	enum guest_sample_vendor vendor;
 	struct guest_sample_settings settings = {
 		.memory = GUEST_SAMPLE_NO_MEMORY,
-		.current_task = config->tasks ? config->tasks->current_task : 0,
-		.interrupt_stack = config->interrupt_stack.value,
+		.current_task = config->tasks ? config->kernel->places.current_task : 0,
+		.interrupt_stack = config->kernel ? config->kernel->places.interrupt_stack : 0,
 		.page_shift = (unsigned)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)),
 	};
 
 	if (kvm_vendor_find(&vendor))
 		settings.vendor = vendor;
 	if (unwind) {
-		settings.memory = unwind->orc ? GUEST_SAMPLE_STACK : GUEST_SAMPLE_FRAMES;
+		settings.memory = unwind->tables ? GUEST_SAMPLE_STACK : GUEST_SAMPLE_FRAMES;
 		settings.depth = unwind->depth;
 		settings.user = unwind->user;
 		settings.user_stack = config->user_stack;

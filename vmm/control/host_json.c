@@ -7,10 +7,9 @@
 #include "control/method_priv.h"
 #include "counter/host_pmu.h"
 #include "counter/route.h"
+#include "guest/os.h"
 #include "guest/processor.h"
 #include "lib/symbol/symtab.h"
-#include "linux/kernel.h"
-#include "linux/orc.h"
 
 /* ---- a kernel ---- */
 
@@ -59,43 +58,45 @@ static json_t *symbols_json(const struct symtab *symtab, const char *why)
 	return part_json("symbols", symtab != NULL, symtab ? symtab_source(symtab) : NULL, why);
 }
 
-static json_t *unwinder_json(const struct image *image)
+static json_t *unwinder_json(const struct guest_os *os, const struct image *image)
 {
-	if (!processor_of_image(image)->frames->orc)
+	const struct os_unwinding *unwinding = os->unwinding;
+
+	if (!unwinding || !unwinding->has_tables[image_arch(image)])
 		return part_json("call chains", true, arch_frames_name(image_arch(image)), NULL);
 	g_autoptr(GError) error = NULL;
-	struct orc *orc = orc_load(image, &error);
+	struct unwind_tables *orc = unwinding->load(image, &error);
 	g_autofree char *why = error ? g_strdup_printf("%s; by frame pointers, if it has them", error->message) : NULL;
-	json_t *part = part_json("call chains", orc != NULL, "ORC", why);
+	json_t *part = part_json("call chains", orc != NULL, unwinding->name, why);
 
-	orc_free(orc);
+	unwinding->free(orc);
 	return part;
 }
 
-static json_t *parts_json(struct image *image)
+static json_t *parts_json(const struct guest_os *os, struct image *image)
 {
 	g_autoptr(GError) error = NULL;
 	struct symtab *symtab = symtab_load_keeping(image, &error);
 	const char *no_symbols = error ? error->message : NULL;
-	struct kernel_layout *layout = kernel_layout_load(image);
-	const char *no_tasks = layout->tasks_why;
-	const char *no_files = layout->mappings_why ? layout->mappings_why : no_tasks;
-	const char *no_cgroups = layout->cgroups_why ? layout->cgroups_why : no_tasks;
-	const char *no_modules = layout->modules_why ? layout->modules_why : no_tasks;
-	json_t *parts = json_pack("[o, o, o, o, o, o, o]", symbols_json(symtab, no_symbols), unwinder_json(image),
-	                          part_json("tasks", layout->has_tasks, "types and symbols", no_tasks),
-	                          part_json("mapped files", layout->has_mappings, "types", no_files),
-	                          part_json("cgroups", layout->has_cgroups, "types", no_cgroups),
-	                          part_json("modules", layout->has_modules, "types and symbols",
+	struct os_kernel *layout = os->load(image);
+	const char *no_tasks = layout->why[OS_TASKS];
+	const char *no_files = layout->why[OS_MAPPINGS] ? layout->why[OS_MAPPINGS] : no_tasks;
+	const char *no_cgroups = layout->why[OS_GROUPS] ? layout->why[OS_GROUPS] : no_tasks;
+	const char *no_modules = layout->why[OS_MODULES] ? layout->why[OS_MODULES] : no_tasks;
+	json_t *parts = json_pack("[o, o, o, o, o, o, o]", symbols_json(symtab, no_symbols), unwinder_json(os, image),
+	                          part_json("tasks", layout->tasks != NULL, "types and symbols", no_tasks),
+	                          part_json("mapped files", layout->mappings != NULL, "types", no_files),
+	                          part_json("cgroups", layout->groups != NULL, "types", no_cgroups),
+	                          part_json("modules", layout->modules != NULL, "types and symbols",
 	                                    no_modules ? no_modules : "the kernel has no loadable modules"),
 	                          agent_json(image, symtab, no_symbols));
 
 	symtab_free(symtab);
-	kernel_layout_free(layout);
+	os_kernel_free(layout);
 	return parts;
 }
 
-json_t *control_kernel(const char *path, GError **error)
+json_t *control_kernel(const struct guest_os *const *systems, const char *path, GError **error)
 {
 	struct image *image = image_open(path, error);
 	json_t *kernel;
@@ -103,7 +104,7 @@ json_t *control_kernel(const char *path, GError **error)
 	if (!image)
 		return NULL;
 	kernel = json_pack("{s:s, s:b, s:s*, s:o}", "path", path, "linux", image_is_linux(image), "release",
-	                   image_release(image), "parts", parts_json(image));
+	                   image_release(image), "parts", parts_json(os_of_image(systems, image), image));
 	image_free(image);
 	return kernel;
 }

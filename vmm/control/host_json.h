@@ -17,7 +17,7 @@ json_t *control_host_backends(void);
  * What profiles of a guest with this kernel can contain: {"path", "linux", "release"?, "parts": [{"name", "known",
  * "how"?, "why"?}]}. Errors: IMAGE_ERROR.
  */
-json_t *control_kernel(const char *path, GError **error);
+json_t *control_kernel(const struct guest_os *const *systems, const char *path, GError **error);
 /* {"name", "version", "general": {"counters", "width"}, "fixed"}, or null */
 json_t *control_host_pmu(void);
 /* [{"name", "summary", "usable", "why"?}] of a guest that has routes; NULL for another. */

@@ -8,7 +8,7 @@
 #include "control/connection_priv.h"
 #include "control/control_error.h"
 #include "control/server_priv.h"
-#include "linux/task_match.h"
+#include "guest/task_match.h"
 
 /* What a method works on. */
 struct control_call {

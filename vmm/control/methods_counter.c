@@ -129,7 +129,7 @@ static json_t *method_counter_allocate(struct control_call *call, GError **error
 		if (unwinder)
 			json_object_set_new(answer, "unwinder", json_string(unwinder));
 		json_object_set_new(answer, "events", json_pack("[o]", sampled_event(call, number)));
-		json_object_set_new(answer, "tasks", json_boolean(session_kernel(call->server->session)->has_tasks));
+		json_object_set_new(answer, "tasks", json_boolean(session_kernel(call->server->session)->tasks));
 		if (request.rate.period != 0)
 			json_object_set_new(answer, "period", json_integer((json_int_t)request.rate.period));
 		else if (request.rate.frequency_hz != 0)

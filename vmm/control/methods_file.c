@@ -8,26 +8,29 @@
 
 #include "control/method_priv.h"
 #include "guest/guest_debug.h"
+#include "guest/os.h"
 #include "lib/parser/parser.h"
 #include "lib/record/hex.h"
-#include "linux/page_cache.h"
 
 struct file_copy {
-	struct page_cache cache;
-	uint64_t bytes; /* of the file */
-	uint64_t from;  /* where the part at hand begins */
-	uint64_t pages; /* in memory, of that part */
+	const struct os_files *files;
+	struct guest *guest;
+	struct os_file *file;
+	uint64_t mapping; /* what names its pages */
+	uint64_t bytes;   /* of the file */
+	uint64_t from;    /* where the part at hand begins */
+	uint64_t pages;   /* in memory, of that part */
 };
 
 /* As the file has it: without patches of probes. */
-static bool page_read(struct file_copy *copy, uint64_t at, uint8_t page[PAGE_CACHE_PAGE_BYTES])
+static bool page_read(struct file_copy *copy, uint64_t at, uint8_t page[PAGE_WALK_AHEAD_BYTES])
 {
-	struct guest *guest = copy->cache.walk->guest;
+	struct guest *guest = copy->guest;
 
-	if (!page_cache_read(&copy->cache, at / PAGE_CACHE_PAGE_BYTES, page))
+	if (!copy->files->read(copy->file, at / PAGE_WALK_AHEAD_BYTES, page))
 		return false;
 	if (guest->debug)
-		guest->debug->unpatch_file(guest, copy->cache.mapping, at, page, PAGE_CACHE_PAGE_BYTES);
+		guest->debug->unpatch_file(guest, copy->mapping, at, page, PAGE_WALK_AHEAD_BYTES);
 	return true;
 }
 
@@ -35,7 +38,7 @@ static bool page_read(struct file_copy *copy, uint64_t at, uint8_t page[PAGE_CAC
 static bool pages_copy(struct file_copy *copy, int to)
 {
 	const uint64_t part = copy->from < copy->bytes ? MIN(copy->bytes - copy->from, VPROF_FILE_READ_BYTES_MAX) : 0;
-	uint8_t page[PAGE_CACHE_PAGE_BYTES];
+	uint8_t page[PAGE_WALK_AHEAD_BYTES];
 
 	if (ftruncate(to, (off_t)part) != 0)
 		return false;
@@ -51,8 +54,8 @@ static bool pages_copy(struct file_copy *copy, int to)
 	return sealed_finish(to);
 }
 
-/* The struct address_space of the file that is asked for; 0: *why. */
-static uint64_t mapping_of(struct control_call *call, const struct kernel_layout *kernel, struct page_walk *walk,
+/* What names the pages of the file that is asked for; 0: *why. */
+static uint64_t mapping_of(struct control_call *call, const struct os_kernel *kernel, struct page_walk *walk,
                            const char **why)
 {
 	const char *text = json_string_value(json_object_get(call->arguments, "build-id"));
@@ -69,8 +72,7 @@ static uint64_t mapping_of(struct control_call *call, const struct kernel_layout
 	}
 	g_snprintf(name, sizeof(name), map_pid ? "perf-%u.map" : "jit-%u.dump",
 	           (unsigned)json_integer_value(map_pid ? map_pid : dump_pid));
-	*why = "its kernel does not say where its files are";
-	return kernel->has_inodes ? inode_find(&kernel->inodes, walk, name, why) : 0;
+	return kernel->files->find(kernel, walk, name, why);
 }
 
 static bool file_open(struct control_call *call, struct file_copy *copy, struct page_walk *walk, GError **error)
@@ -79,26 +81,25 @@ static bool file_open(struct control_call *call, struct file_copy *copy, struct 
 	const char *build_id = json_string_value(json_object_get(call->arguments, "build-id"));
 	const bool map = json_object_get(call->arguments, "perf-map"),
 		   dump = json_object_get(call->arguments, "jit-dump");
-	const struct kernel_layout *kernel = session_kernel(session);
+	const struct os_kernel *kernel = session_kernel(session);
 	const char *why = NULL;
-	uint64_t mapping;
 
 	if ((build_id != NULL) + map + dump != 1) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
 		            "cannot read a file: one of build-id, perf-map and jit-dump names it");
 		return false;
 	}
-	if (!kernel->has_page_cache)
+	if (!kernel->files)
 		why = "its kernel does not say where its page cache is";
 	else if (!session_kernel_walk(session, walk))
 		why = "the guest's page tables are not known";
-	else if ((mapping = mapping_of(call, kernel, walk, &why)) != 0)
-		why = page_cache_open(&copy->cache, &kernel->page_cache, walk, mapping, &copy->bytes)
+	else if ((copy->mapping = mapping_of(call, kernel, walk, &why)) != 0)
+		why = (copy->file = kernel->files->open(kernel, walk, copy->mapping, &copy->bytes))
 		              ? NULL
 		              : "the guest does not have it in memory any more";
+	copy->files = kernel->files;
 	if (why)
-		g_set_error(error, CONTROL_ERROR,
-		            kernel->has_page_cache ? CONTROL_ERROR_STATE : CONTROL_ERROR_UNSUPPORTED,
+		g_set_error(error, CONTROL_ERROR, kernel->files ? CONTROL_ERROR_STATE : CONTROL_ERROR_UNSUPPORTED,
 		            "cannot read the guest's %s%s: %s",
 		            build_id ? "file with build-id "
 		            : map    ? "perf map"
@@ -109,14 +110,18 @@ static bool file_open(struct control_call *call, struct file_copy *copy, struct 
 
 static json_t *method_file_read(struct control_call *call, GError **error)
 {
-	struct file_copy copy = {.from = (uint64_t)json_integer_value(json_object_get(call->arguments, "offset"))};
+	struct file_copy copy = {.guest = call->server->guest,
+	                         .from = (uint64_t)json_integer_value(json_object_get(call->arguments, "offset"))};
 	struct page_walk walk;
 	int memory;
 
 	if (!file_open(call, &copy, &walk, error))
 		return NULL;
 	memory = sealed_new("vprof-guest-file");
-	if (memory < 0 || !pages_copy(&copy, memory)) {
+	const bool copied = memory >= 0 && pages_copy(&copy, memory);
+
+	copy.files->close(copy.file);
+	if (!copied) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GENERIC, "cannot copy the guest's file: %s",
 		            g_strerror(errno));
 		if (memory >= 0)

@@ -9,10 +9,10 @@
 #include "control/probe_client.h"
 #include "guest/elf_note.h"
 #include "guest/gprs.h"
+#include "guest/os.h"
 #include "lib/profile/syscall_name.h"
 #include "lib/record/exit_name.h"
 #include "lib/record/hex.h"
-#include "linux/cgroup.h"
 
 #define LIST_BYTES_MAX (VPROF_CONTROL_LINE_BYTES_MAX / 2) /* of names, so that a line holds them */
 
@@ -463,7 +463,7 @@ static const struct method_argument probe_add_arguments[] = {
 	{"comm", "for a user or usdt probe: in processes with this name only, which may have * and ?", ARGUMENT_STRING,
          .optional = true, .min = 1, .max = TASK_GLOB_BYTES - 1},
 	{"cgroup", "for a user or usdt probe: in processes in this cgroup only", ARGUMENT_STRING, .optional = true,
-         .min = 1, .max = CGROUP_PATH_BYTES - 1},
+         .min = 1, .max = OS_GROUP_PATH_BYTES - 1},
 	{0},
 };
 

@@ -7,12 +7,12 @@
 /* What a line has room for besides its tasks; and the largest task: a path and a comm with \u00XX, and a chain. */
 #define ANSWER_BYTES_MAX (VPROF_CONTROL_LINE_BYTES_MAX - 1024u)
 #define MAPPINGS_MAX 8u
-#define MAPPING_BYTES_MAX (6u * FILE_NAME_BYTES + 256u)
+#define MAPPING_BYTES_MAX (6u * OS_FILE_NAME_BYTES + 256u)
 #define PYTHONS_MAX 40u
 #define PYTHON_BYTES_MAX                                                                            \
 	(2u * PYTHON_NAME_BYTES + 64u) /* of printable characters, a quote or backslash has another \
 	                                */
-_Static_assert(UNWIND_CHAIN_MAX * 21u + 6u * CGROUP_PATH_BYTES + MAPPINGS_MAX * MAPPING_BYTES_MAX +
+_Static_assert(UNWIND_CHAIN_MAX * 21u + 6u * OS_GROUP_PATH_BYTES + MAPPINGS_MAX * MAPPING_BYTES_MAX +
                                PYTHONS_MAX * PYTHON_BYTES_MAX + 1024u <
                        ANSWER_BYTES_MAX,
                "a task fits into a line");
@@ -96,7 +96,7 @@ static json_t *mapping_json(const struct looked_mapping *mapping)
 
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "start", control_hex_address(mapping->start), "end",
 	                 control_hex_address(mapping->end), "file-offset", control_hex_address(mapping->file_offset),
-	                 "file", control_text(mapping->file, FILE_NAME_BYTES), "build-id",
+	                 "file", control_text(mapping->file, OS_FILE_NAME_BYTES), "build-id",
 	                 mapping->build_id_bytes ? json_string(build_id) : json_null(), "table", mapping->has_table);
 }
 
@@ -145,7 +145,7 @@ static json_t *task_json(const struct task_look *look, const struct looked_task 
 	                 control_text(listed->task.comm, TASK_COMM_BYTES), "state", state, "cpu",
 	                 task->runs ? json_integer(listed->cpu) : json_null(), "cpu-ns",
 	                 (json_int_t)(listed->cpu_ns & INT64_MAX), "kernel-thread", listed->kernel_thread, "cgroup",
-	                 control_text(task->cgroup, CGROUP_PATH_BYTES), "wait-channel",
+	                 control_text(task->cgroup, OS_GROUP_PATH_BYTES), "wait-channel",
 	                 task->wait_channel ? control_hex_address(task->wait_channel) : json_null(), "chain-end",
 	                 end_names[task->end], "chain", chain_json(look, task), "mappings", mappings_json(look, task),
 	                 "python", pythons_json(look, task));

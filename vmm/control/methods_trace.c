@@ -80,9 +80,10 @@ static bool stack_append(struct control_call *call, const json_t *vcpu, GString 
 	struct stack_call stack = {
 		.guest = guest,
 		.vcpu = (unsigned)json_integer_value(vcpu),
-		.unwind = {.orc = session_orc(call->server->session), .user = true, .depth = UNWIND_DEPTH_DEFAULT},
+		.unwind = session_unwinding(call->server->session),
 	};
 
+	stack.unwind.user = true;
 	if (!vcpu) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
 		            "argument \"stack\" of trace-write needs \"vcpu\": the call chain is that of a vCPU");

@@ -7,9 +7,9 @@
 #define VPROF_COUNTER_ROUTE_H
 
 #include "counter/counter.h"
-#include "linux/cpu_area.h"
-#include "linux/task.h"
-#include "linux/unwind_search.h"
+#include "guest/os.h"
+#include "guest/task.h"
+#include "guest/unwind.h"
 
 struct record_sample;
 struct vprof_wait;
@@ -35,7 +35,7 @@ struct counter_sample {
 	const struct unwind_stacks *stacks;
 	bool by_frames; /* the call chain is walked by frame pointers, whatever the kernel has */
 	uint64_t area;  /* the vCPU's per-CPU area, where it is known without its registers; 0 */
-	uint64_t task; /* the task_struct of the task at that moment; 0: it is read from the guest, which has gone on */
+	uint64_t task;  /* the address of the task at that moment; 0: it is read from the guest, which has gone on */
 	/*
 	 * For a sample outside the guest, if the session wants the host's side: the host's instruction pointer; 0: not
 	 * known.
@@ -60,13 +60,11 @@ struct counter_route_config {
 	const struct counter_event *events;
 	size_t n_events;
 	struct counter_rate rate;
-	const struct unwind_config *unwind;  /* NULL: no call chains */
-	const struct task_layout *tasks;     /* NULL: tasks are not told apart */
-	gva_t interrupt_stack;               /* of struct kernel_layout; 0: not known */
-	const struct cpu_area_layout *areas; /* NULL: not known */
-	gva_t page_tables;                   /* of struct kernel_layout, with areas; 0: not known */
-	bool user_stack;                     /* samples shall have user_stack */
-	bool host;                           /* samples outside the guest have host_ip and host_chain */
+	const struct unwind_config *unwind; /* NULL: no call chains */
+	const struct os_kernel *kernel;     /* NULL: not known */
+	bool tasks;                         /* tasks are told apart */
+	bool user_stack;                    /* samples shall have user_stack */
+	bool host;                          /* samples outside the guest have host_ip and host_chain */
 	/* These are called on the thread of the route, for all vCPUs. */
 	void (*take)(void *data, const struct counter_sample *sample);
 	void (*statistics)(void *data, unsigned vcpu, const struct counter_statistics *statistics);

@@ -366,6 +366,7 @@ static bool prepare_guest(struct engine *engine, GError **error)
 	engine->guest = engine->ops->make(engine->data, error);
 	if (!engine->guest)
 		return false;
+	engine->guest->systems = engine->config->systems;
 	listen_to_guest(engine);
 	engine->session = session_new(engine->guest, error);
 	return engine->session && (!delivery || session_prefer_delivery(engine->session, delivery, error)) &&

@@ -63,6 +63,7 @@ struct engine_config {
 	const char *policy;   /* file (control/policy.h); NULL: none */
 	const char *delivery; /* or route, when a session does not say; NULL: the first that works */
 	bool paused;          /* the guest waits for guest-start */
+	const struct guest_os *const *systems; /* struct guest */
 };
 
 /* Runs the guest to its end. Returns the exit status; errors go to standard error. */

@@ -5,7 +5,6 @@
 
 #include "guest/page_walk.h"
 #include "guest/user_code.h"
-#include "linux/module.h"
 
 /* Registers of a frame that unwind rules can name. Not all are known in every frame. */
 struct frame {

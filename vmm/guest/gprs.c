@@ -36,14 +36,3 @@ uint64_t guest_gprs_stack(const struct guest_gprs *gprs)
 {
 	return processor_of(gprs->processor)->gprs->stack(gprs);
 }
-
-/* The argument that is a kernel address. */
-bool guest_call_read(struct guest *guest, const struct guest_regs *regs, const struct guest_gprs *gprs,
-                     struct guest_call *call)
-{
-	const uint64_t first = guest_gprs_argument(gprs, 0), at = first >> 63 ? first : guest_gprs_argument(gprs, 1);
-	struct page_walk walk;
-
-	page_walk_init_regs(&walk, guest, regs);
-	return processor_of(gprs->processor)->gprs->call_read(&walk, at, call);
-}

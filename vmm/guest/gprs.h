@@ -24,15 +24,4 @@ uint64_t guest_gprs_result(const struct guest_gprs *gprs);
 /* The stack pointer, which is the same where a function begins and where it returns. */
 uint64_t guest_gprs_stack(const struct guest_gprs *gprs);
 
-/* A system call of a Linux guest. */
-struct guest_call {
-	uint64_t number, result, arguments[GUEST_GPR_ARGUMENTS];
-};
-/*
- * At the first instruction of a kernel's function with a pointer to struct pt_regs among its first two arguments: what
- * user space had in its registers, of which `result` is one once the call is over. False: it cannot be read.
- */
-bool guest_call_read(struct guest *guest, const struct guest_regs *regs, const struct guest_gprs *gprs,
-                     struct guest_call *call);
-
 #endif

@@ -127,6 +127,8 @@ struct guest_vcpu_time {
 };
 
 struct guest_debug_ops;
+struct guest_os;
+struct os_parts;
 
 /* What is known of a vCPU at one moment. */
 struct guest_vcpu {
@@ -188,9 +190,12 @@ struct guest {
 	uint64_t memory_bytes;               /* [I] */
 	unsigned vcpus;                      /* [I] 1..GUEST_VCPUS_MAX */
 	enum guest_processor processor;      /* [I] */
-	int process;                         /* [I] that runs it; 0: this one */
-	uint32_t vsock_cid;                  /* [I] its vsock(7) address; 0: not known, or none */
-	char *pmu;                           /* [I] the PMU that the guest has, a sentence; NULL: none */
+	/* [I] The systems that it may run (guest/os.h), the likeliest first; NULL-terminated. Set by the engine's main.
+	 */
+	const struct guest_os *const *systems;
+	int process;                    /* [I] that runs it; 0: this one */
+	uint32_t vsock_cid;             /* [I] its vsock(7) address; 0: not known, or none */
+	char *pmu;                      /* [I] the PMU that the guest has, a sentence; NULL: none */
 	char **quirks;                  /* [I] host quirks in force, a sentence each; NULL-terminated, may be NULL */
 	struct vcpu_watcher **watchers; /* [I] one for each vCPU, set before the threads start; owned by the session */
 	/*
@@ -205,10 +210,10 @@ struct guest {
 	 */
 	struct image *kernel_image;
 	int kernel_fd;
-	struct kernel_parts *kernel_parts; /* [M] of it, for the session to take; NULL: to be loaded */
-	char *kernel_why;                  /* [M] why it is unknown: a sentence, or NULL */
-	enum guest_state state;            /* [M] */
-	struct guest_end end;              /* [M] once state is GUEST_ENDED */
+	struct os_parts *kernel_parts; /* [M] of it, for the session to take; NULL: to be loaded */
+	char *kernel_why;              /* [M] why it is unknown: a sentence, or NULL */
+	enum guest_state state;        /* [M] */
+	struct guest_end end;          /* [M] once state is GUEST_ENDED */
 	/* [I] Called on the main thread, from the default GMainContext. Set by the engine's main. */
 	void (*on_ended)(struct guest *guest, void *data);
 	/*

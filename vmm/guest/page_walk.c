@@ -56,6 +56,12 @@ static bool translate(struct page_walk *walk, gva_t from, gpa_t *to, uint64_t *l
 	return true;
 }
 
+bool page_walk_init_kernel(struct page_walk *walk, gva_t page_tables, struct guest *guest,
+                           const struct guest_regs *regs)
+{
+	return processor_of(regs->processor)->memory->kernel_open(page_tables, guest, regs, walk);
+}
+
 bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to)
 {
 	uint64_t left;

@@ -42,6 +42,14 @@ void page_walk_init_regs(struct page_walk *walk, struct guest *guest, const stru
 /* The same by these tables. */
 void page_walk_init_tables(struct page_walk *walk, struct guest *guest, const struct guest_tables *tables);
 
+/*
+ * By the kernel's own page tables, which stay: those of a vCPU lead there, or those of the kernel beside them.
+ * `page_tables`: where the kernel has its top-level one. False where they do not, as those of a process that has ended
+ * may.
+ */
+bool page_walk_init_kernel(struct page_walk *walk, gva_t page_tables, struct guest *guest,
+                           const struct guest_regs *regs);
+
 /* False when `from` is not canonical, not mapped, or its tables or its page are not RAM. */
 bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to);
 

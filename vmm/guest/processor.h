@@ -9,9 +9,9 @@
 
 #include "guest/gprs.h"
 #include "guest/operand.h"
+#include "guest/page_walk.h"
 #include "guest/unwind.h"
 #include "lib/code/code.h"
-#include "linux/kernel.h"
 
 struct processor_memory {
 	/* page_walk_leaf */
@@ -23,7 +23,7 @@ struct processor_memory {
 	 * where the kernel's are linked; 0: not known. False: there are no others.
 	 */
 	bool (*kernels)(const struct guest *guest, uint64_t linked, struct guest_regs *regs);
-	/* kernel_tables_open */
+	/* page_walk_init_kernel */
 	bool (*kernel_open)(gva_t page_tables, struct guest *guest, const struct guest_regs *regs,
 	                    struct page_walk *walk);
 	/* The kernel's tables, as those of the walk lead to them, in two words, and back. False: they do not. */
@@ -32,13 +32,10 @@ struct processor_memory {
 	/* The address of the top-level table of a process; where it has two, the same by either. */
 	uint64_t (*process_root)(const struct guest_tables *tables);
 	bool root_is_name; /* users may name a process by that address */
-	/* Linux's array of struct page, where its kernel has no variable for that; 0: the page cache is not found. */
-	uint64_t pages;
 };
 
 struct processor_frames {
 	const struct cfi_arch *cfi;
-	bool orc; /* Linux has ORC tables for it */
 	/* The frame that the vCPU is in, and as far as they are known, the registers of a frame of the kernel. */
 	void (*from_registers)(const struct guest_regs *regs, struct frame *frame);
 	struct guest_regs (*registers)(const struct frame *frame, const struct page_walk *memory);
@@ -52,9 +49,6 @@ struct processor_frames {
 	 * False: they cannot be read, or a step from there on needs no help.
 	 */
 	bool (*leave)(struct guest *guest, struct guest_regs *regs);
-	/* listed_task_frame */
-	bool (*from_switch)(struct page_walk *memory, const struct listed_task *task, uint64_t fork_return,
-	                    struct frame *frame);
 };
 
 struct processor_gprs {
@@ -65,27 +59,16 @@ struct processor_gprs {
 	uint64_t (*argument)(const struct guest_gprs *gprs, unsigned n);
 	uint64_t (*result)(const struct guest_gprs *gprs);
 	uint64_t (*stack)(const struct guest_gprs *gprs);
-	/* What user space had in its registers, from the struct pt_regs at `at`. */
-	bool (*call_read)(struct page_walk *walk, uint64_t at, struct guest_call *call);
-	/* The same of a task that is in futex(2), by the end of its stack. NULL: not known. */
-	bool (*futex_read)(struct page_walk *walk, uint64_t stack_end, struct guest_call *call);
 	/* What follows the size of an operand; one of another form is unknown, or false. NULL: all are unknown. */
 	bool (*operand_parse)(const char *text, struct guest_operand *operand);
-};
-
-struct processor_kernel {
-	/* Of the layouts, what each processor has under names of its own. Errors: TASK_ERROR, TYPES_ERROR. */
-	bool (*tasks_load)(struct task_layout *layout, const struct symtab *symtab, const struct types *types,
-	                   GError **error);
-	void (*load)(struct kernel_layout *layout, const struct symtab *symtab, const struct types *types);
 };
 
 /* What a kind of probes needs, a bit each. */
 enum processor_probes {
 	PROBES_OF_PORTS = 1u << 0,        /* ports beside the memory */
 	PROBES_OF_MSRS = 1u << 1,         /* exits for registers that have a number */
-	PROBES_OF_CALL_RETURNS = 1u << 2, /* it is known where Linux returns from a system call */
-	PROBES_OF_TRACE_POINTS = 1u << 3, /* tracepoint.h */
+	PROBES_OF_CALL_RETURNS = 1u << 2, /* it is known where a kernel returns from a system call */
+	PROBES_OF_TRACE_POINTS = 1u << 3, /* of the kernel */
 	PROBES_OF_PROGRAMS = 1u << 4,     /* breakpoints in user space */
 };
 
@@ -95,7 +78,6 @@ struct processor {
 	const struct processor_memory *memory;
 	const struct processor_frames *frames;
 	const struct processor_gprs *gprs;
-	const struct processor_kernel *kernel;
 	const struct processor_code *code;
 };
 extern const struct processor processor_x86, processor_arm64;
@@ -103,7 +85,6 @@ extern const struct processor_memory memory_x86, memory_arm64;
 extern const struct processor_frames frames_x86, frames_arm64;
 extern const struct processor_gprs gprs_x86, gprs_arm64;
 bool operand_parse_x86(const char *text, struct guest_operand *operand);
-extern const struct processor_kernel kernel_x86, kernel_arm64;
 
 static inline const struct processor *processor_of(enum guest_processor processor)
 {

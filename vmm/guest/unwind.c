@@ -5,6 +5,8 @@
 
 #include "guest/processor.h"
 
+G_DEFINE_QUARK(vprof_unwind_error, unwind_error)
+
 struct chain {
 	uint64_t *words;
 	unsigned n;

@@ -22,8 +22,12 @@
 #include "lib/process/privilege.h"
 #include "lib/record/output.h"
 #include "lib/record/text.h"
+#include "linux/os_linux.h"
 
 #define INPUT_RETRY_MS 20u
+
+/* The systems that guests may run, the likeliest first. */
+static const struct guest_os *const systems[] = {&os_linux, NULL};
 
 struct machine;
 
@@ -80,7 +84,7 @@ static bool print_probe(const char *kernel_path, GError **error)
 {
 	struct counter_event event;
 	const char *why;
-	json_t *kernel = kernel_path ? control_kernel(kernel_path, error) : NULL;
+	json_t *kernel = kernel_path ? control_kernel(systems, kernel_path, error) : NULL;
 
 	if (kernel_path && !kernel)
 		return false;
@@ -383,6 +387,7 @@ static int run(struct machine *machine)
 		.policy = options->policy,
 		.delivery = options->delivery,
 		.paused = options->paused,
+		.systems = systems,
 	};
 
 	/* While there is one thread. */

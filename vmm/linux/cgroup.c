@@ -37,9 +37,9 @@ static bool word_read(struct page_walk *walk, uint64_t from, uint64_t *word)
 }
 
 bool cgroup_read(const struct cgroup_layout *layout, struct page_walk *walk, const struct task *task,
-                 struct cgroup *cgroup)
+                 struct os_group *cgroup)
 {
-	struct cgroup read;
+	struct os_group read;
 	uint64_t set, group;
 
 	if (!word_read(walk, task->address + layout->task_cgroups, &set) ||
@@ -90,10 +90,10 @@ static bool name_prepend(const struct cgroup_layout *layout, struct page_walk *w
 	return true;
 }
 
-const char *cgroup_path(const struct cgroup_layout *layout, struct page_walk *walk, const struct cgroup *cgroup,
-                        char buffer[CGROUP_PATH_BYTES])
+const char *cgroup_path(const struct cgroup_layout *layout, struct page_walk *walk, const struct os_group *cgroup,
+                        char buffer[OS_GROUP_PATH_BYTES])
 {
-	size_t at = CGROUP_PATH_BYTES - 1;
+	size_t at = OS_GROUP_PATH_BYTES - 1;
 	uint64_t node = cgroup->node, parent;
 
 	buffer[at] = '\0';

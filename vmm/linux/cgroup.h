@@ -6,13 +6,12 @@
 #ifndef VPROF_LINUX_CGROUP_H
 #define VPROF_LINUX_CGROUP_H
 
-#include "guest/page_walk.h"
+#include "guest/os.h"
 #include "guest/types.h"
 #include "linux/task.h"
 
-#define CGROUP_DEPTH_MAX 64u    /* of a cgroup that is named */
-#define CGROUP_NAME_BYTES 256u  /* NAME_MAX, and a NUL */
-#define CGROUP_PATH_BYTES 1024u /* longer ones are not read */
+#define CGROUP_DEPTH_MAX 64u   /* of a cgroup that is named */
+#define CGROUP_NAME_BYTES 256u /* NAME_MAX, and a NUL */
 
 struct cgroup_layout {
 	uint32_t task_cgroups;                    /* in task_struct */
@@ -24,23 +23,18 @@ struct cgroup_layout {
 /* Errors: TYPES_ERROR_MEMBER. */
 bool cgroup_layout_load(const struct types *types, struct cgroup_layout *layout, GError **error);
 
-struct cgroup {
-	uint64_t id;   /* inode number of its directory; a later cgroup normally has another */
-	uint64_t node; /* address of its kernfs_node */
-};
-
 /*
  * Reads the cgroup of a task; false when it cannot be read, or is not set up yet. Takes four reads of guest memory and
  * their page walks. No lock and no allocation, here and below.
  */
 bool cgroup_read(const struct cgroup_layout *layout, struct page_walk *walk, const struct task *task,
-                 struct cgroup *cgroup);
+                 struct os_group *cgroup);
 
 /*
  * The path from the root cgroup, "/" or "/a/b", with control characters replaced. Points into `buffer`; NULL when it
  * cannot be read.
  */
-const char *cgroup_path(const struct cgroup_layout *layout, struct page_walk *walk, const struct cgroup *cgroup,
-                        char buffer[CGROUP_PATH_BYTES]);
+const char *cgroup_path(const struct cgroup_layout *layout, struct page_walk *walk, const struct os_group *cgroup,
+                        char buffer[OS_GROUP_PATH_BYTES]);
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef VPROF_LINUX_CPU_AREA_H
 #define VPROF_LINUX_CPU_AREA_H
 
-#include "guest/page_walk.h"
+#include "guest/os.h"
 #include "guest/types.h"
 #include "lib/symbol/symtab.h"
 #include "linux/task.h"
@@ -29,16 +29,11 @@ struct cpu_area_layout {
 bool cpu_area_layout_load(const struct symtab *symtab, const struct types *types, const struct task_layout *tasks,
                           struct cpu_area_layout *layout);
 
-struct cpu_area {
-	uint64_t area;
-	uint32_t apic_id;
-};
-
 /*
  * Reads the areas of the processors that the kernel knows, at most `n_max`; returns how many. An area must name itself.
  * `walk`: in any address space, with the kernel's part.
  */
-size_t cpu_areas_read(const struct cpu_area_layout *layout, struct page_walk *walk, struct cpu_area *areas,
+size_t cpu_areas_read(const struct cpu_area_layout *layout, struct page_walk *walk, struct os_area *areas,
                       size_t n_max);
 
 /* Where the kernel has all physical memory mapped: what is to be subtracted from mm_struct.pgd for a process's root. */

@@ -20,19 +20,11 @@ const char *file_code_why_not(const struct kernel_layout *kernel)
 	               : "its kernel does not say how it keeps files in memory (CONFIG_DEBUG_INFO_BTF)";
 }
 
-void file_code_walk(struct guest *guest, const struct guest_regs *regs, struct page_walk *walk)
-{
-	struct guest_regs kernels = *regs;
-
-	processor_of(regs->processor)->memory->kernels(guest, 0, &kernels);
-	page_walk_init_regs(walk, guest, &kernels);
-}
-
 bool file_code_open(struct file_code *self, const struct kernel_layout *kernel, struct page_walk *walk, uint64_t file,
                     uint64_t offset)
 {
 	const struct page_cache_layout *pages = &kernel->page_cache;
-	struct file_code found = {.kernel = kernel, .offset = offset};
+	struct file_code found = {.kernel = &kernel->os, .offset = offset};
 	uint64_t bdi;
 
 	if (!word_read(walk, file + kernel->mappings.file_mapping, &found.mapping) ||
@@ -46,16 +38,10 @@ bool file_code_open(struct file_code *self, const struct kernel_layout *kernel, 
 	return true;
 }
 
-bool file_code_equal(const struct file_code *a, const struct file_code *b)
-{
-	return a->mapping == b->mapping && a->number == b->number && a->super == b->super && a->offset == b->offset &&
-	       a->n == b->n && memcmp(a->code, b->code, a->n) == 0;
-}
-
 /* The address_space may have become another file's. */
 static bool is_still_there(const struct file_code *self, struct page_walk *walk)
 {
-	const struct page_cache_layout *pages = &self->kernel->page_cache;
+	const struct page_cache_layout *pages = &layout_of(self->kernel)->page_cache;
 	uint64_t inode, number, super;
 
 	return word_read(walk, self->mapping + pages->mapping_host, &inode) && inode == self->inode &&
@@ -85,7 +71,8 @@ enum page_state file_code_find(const struct file_code *self, struct page_walk *w
 	gpa_t page;
 
 	if (!is_still_there(self, walk) ||
-	    !page_cache_open(&cache, &self->kernel->page_cache, walk, self->mapping, &bytes) || self->offset >= bytes)
+	    !page_cache_open(&cache, &layout_of(self->kernel)->page_cache, walk, self->mapping, &bytes) ||
+	    self->offset >= bytes)
 		return PAGE_ABSENT;
 	const enum page_state state = page_cache_find(&cache, self->offset / PAGE_CACHE_PAGE_BYTES, &page);
 	if (state == PAGE_DIRTY || state == PAGE_CLEAN)
@@ -102,7 +89,7 @@ struct search {
 	bool found;
 };
 
-static bool search_take(const struct vma *vma, void *data)
+static bool search_take(const struct os_mapping *vma, void *data)
 {
 	struct search *search = data;
 	const struct file_code *code = search->code;
@@ -111,7 +98,7 @@ static bool search_take(const struct vma *vma, void *data)
 	if (search->address - vma->start >= vma->end - vma->start)
 		return true;
 	search->found = vma->file != 0 &&
-	                word_read(search->walk, vma->file + code->kernel->mappings.file_mapping, &mapping) &&
+	                word_read(search->walk, vma->file + layout_of(code->kernel)->mappings.file_mapping, &mapping) &&
 	                mapping == code->mapping && vma->file_offset + (search->address - vma->start) == code->offset;
 	return false;
 }
@@ -119,7 +106,7 @@ static bool search_take(const struct vma *vma, void *data)
 /* A vCPU has its number as its APIC ID. */
 static uint64_t area_of(const struct kernel_layout *kernel, struct page_walk *walk, unsigned vcpu)
 {
-	struct cpu_area areas[GUEST_VCPUS_MAX];
+	struct os_area areas[GUEST_VCPUS_MAX];
 	const size_t n = cpu_areas_read(&kernel->areas, walk, areas, GUEST_VCPUS_MAX);
 
 	for (size_t i = 0; i < n; i++)
@@ -131,7 +118,7 @@ static uint64_t area_of(const struct kernel_layout *kernel, struct page_walk *wa
 bool file_code_is_mapped(const struct file_code *self, struct guest *guest, unsigned vcpu,
                          const struct guest_regs *regs, uint64_t address)
 {
-	const struct kernel_layout *kernel = self->kernel;
+	const struct kernel_layout *kernel = layout_of(self->kernel);
 	struct page_walk walk;
 	struct search search = {.code = self, .walk = &walk, .address = address};
 	struct task task;

@@ -9,23 +9,8 @@
 
 #include "linux/kernel.h"
 
-#define FILE_CODE_BYTES 16u /* of the longest instruction, or more */
-
-struct file_code {
-	const struct kernel_layout *kernel; /* borrowed */
-	uint64_t mapping;                   /* address of the file's struct address_space */
-	uint64_t inode, number, super;      /* address and number of its inode, and of its file system */
-	bool is_kept;                       /* the file's pages are written to a disk */
-	uint64_t offset;                    /* in the file; the instruction is all in one page */
-	uint8_t code[FILE_CODE_BYTES];      /* [n] the instruction as the file has it */
-	size_t n;
-};
-
 /* Why the guest's files cannot be looked at so: a clause; NULL: they can. */
 const char *file_code_why_not(const struct kernel_layout *kernel);
-
-/* By the kernel's tables, of which those of the vCPU with these registers have a part. */
-void file_code_walk(struct guest *guest, const struct guest_regs *regs, struct page_walk *walk);
 
 /*
  * Of the struct file at `file`; `walk`: of file_code_walk or the like, here and below. The code is not read yet. False
@@ -38,9 +23,6 @@ bool file_code_open(struct file_code *self, const struct kernel_layout *kernel, 
  * where a page's end divides it.
  */
 bool file_code_read(struct file_code *self, struct page_walk *walk);
-/* Whether both are the same instruction in the same place of the same file. */
-bool file_code_equal(const struct file_code *a, const struct file_code *b);
-
 /* Where its first byte is now. A page that is never written to a disk is clean. */
 enum page_state file_code_find(const struct file_code *self, struct page_walk *walk, gpa_t *at);
 

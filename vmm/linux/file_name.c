@@ -68,9 +68,9 @@ static enum climb_result climb_step(struct climb *climb)
 }
 
 const char *vma_file_name(const struct vma_layout *layout, struct page_walk *walk, uint64_t file,
-                          char buffer[FILE_NAME_BYTES])
+                          char buffer[OS_FILE_NAME_BYTES])
 {
-	struct climb climb = {.layout = layout, .walk = walk, .buffer = buffer, .at = FILE_NAME_BYTES - 1};
+	struct climb climb = {.layout = layout, .walk = walk, .buffer = buffer, .at = OS_FILE_NAME_BYTES - 1};
 	enum climb_result result = CLIMB_ON;
 
 	buffer[climb.at] = '\0';

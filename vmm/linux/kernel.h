@@ -3,6 +3,7 @@
 #ifndef VPROF_LINUX_KERNEL_H
 #define VPROF_LINUX_KERNEL_H
 
+#include "guest/os.h"
 #include "linux/cgroup.h"
 #include "linux/cpu_area.h"
 #include "linux/inode_find.h"
@@ -14,6 +15,8 @@
 #include "linux/vma.h"
 
 struct kernel_layout {
+	struct os_kernel os;                       /* first */
+	char *texts[OS_PARTS];                     /* those of os.why that are not static */
 	bool has_tasks, has_mappings, has_cgroups; /* neither mappings nor cgroups without tasks */
 	bool has_modules;
 	bool has_areas;
@@ -35,16 +38,6 @@ struct kernel_layout {
 	/* Per-CPU, relative to the area: __preempt_count, which tells interrupts from tasks; 0: not found. */
 	gva_t preempt_count;
 	uint32_t task_preempt_count; /* where that is in struct thread_info, which begins a task_struct; 0: not found */
-	gva_t page_tables;           /* the top-level page table of the kernel itself, which never goes; 0: not found */
-	uint32_t entry_record;       /* where struct pt_regs has a frame record; 0: not known */
-	/* Per-CPU: where the address of the last word of the interrupt stack is stored; 0: not found. */
-	gva_t interrupt_stack;
-	/* Sentences about what is missing, or NULL. */
-	char *tasks_why;
-	char *mappings_why; /* only where tasks are not missing */
-	char *cgroups_why;  /* the same */
-	char *modules_why;  /* the same */
-	char *list_why;     /* the same */
 };
 
 /* Takes some 100 ms for the kernel of a distribution. Free with kernel_layout_free. */
@@ -53,32 +46,20 @@ struct kernel_layout *kernel_layout_load(const struct image *image);
 struct kernel_layout *kernel_layout_none(const char *why);
 void kernel_layout_free(struct kernel_layout *layout);
 
-struct orc;
-struct call_sites;
+/* Of a kernel of Linux. */
+static inline const struct kernel_layout *layout_of(const struct os_kernel *kernel)
+{
+	return (const struct kernel_layout *)kernel;
+}
 
-/* All that sampling needs of a kernel and that takes long to make of its image. */
-struct kernel_parts {
-	struct kernel_layout *layout;
-	struct orc *orc;          /* NULL: see orc_why; or its processor has none */
-	GError *orc_why;          /* NULL; ORC_ERROR */
-	struct call_sites *sites; /* NULL: not asked for, or not to be had */
-};
+/* Fills in what the layouts give of struct os_kernel (os_linux.c): the last step of making one. */
+void kernel_layout_settle(struct kernel_layout *layout);
+/* struct os_calls: read */
+bool linux_call_read(struct guest *guest, const struct guest_regs *regs, const struct guest_gprs *gprs,
+                     struct os_call *call);
 
-/*
- * `running`: the kernel as the guest's memory has it, with the calls that Linux has patched at boot, to find call sites
- * in; NULL: they are not needed. Any thread. Free with kernel_parts_free; NULL is fine.
- */
-struct kernel_parts *kernel_parts_load(const struct image *image, const struct image *running);
-void kernel_parts_free(struct kernel_parts *parts);
-
-/* For struct processor_kernel: a symbol, and a per-CPU variable that from 6.2 to 6.14 is a member of pcpu_hot. */
+/* For struct linux_processor: a symbol, and a per-CPU variable that from 6.2 to 6.14 is a member of pcpu_hot. */
 gva_t kernel_symbol(const struct symtab *symtab, const char *name);
 gva_t kernel_hot_symbol(const struct symtab *symtab, const struct types *types, const char *name, const char *member);
-
-/*
- * Walks by the kernel's own page tables, which stay: those of a vCPU lead there, or those of the kernel beside them.
- * `page_tables`: of the layout. False where they do not, as those of a process that has ended may.
- */
-bool kernel_tables_open(gva_t page_tables, struct guest *guest, const struct guest_regs *regs, struct page_walk *walk);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "guest/processor.h"
+#include "linux/processor.h"
 
 #define STACK_BYTES UINT64_C(16384) /* THREAD_SIZE, which stacks are aligned to */
 #define STACKS_BYTES_MAX (2 * STACK_BYTES)
@@ -132,7 +132,7 @@ static bool lock_of_link(const struct lock_layout *layout, const struct lock_typ
 	return false;
 }
 
-static void owner_find(const struct lock_type *type, struct page_walk *walk, struct lock_wait *wait)
+static void owner_find(const struct lock_type *type, struct page_walk *walk, struct os_lock *wait)
 {
 	uint64_t owner;
 
@@ -144,7 +144,7 @@ static void owner_find(const struct lock_type *type, struct page_walk *walk, str
 
 /* By the task's own struct mutex_waiter, or rwsem_waiter, which is among these words of its stack. */
 static bool waiter_find(const struct lock_layout *layout, struct page_walk *walk, uint64_t task, uint64_t stack_pointer,
-                        const uint64_t *words, size_t n, struct lock_wait *wait)
+                        const uint64_t *words, size_t n, struct os_lock *wait)
 {
 	const struct lock_type *type = &layout->types[wait->kind];
 	unsigned waiters = WAITERS_MAX;
@@ -161,12 +161,12 @@ static bool waiter_find(const struct lock_layout *layout, struct page_walk *walk
 	return false;
 }
 
-static bool futex_find(struct page_walk *walk, uint64_t stack_pointer, struct lock_wait *wait)
+static bool futex_find(struct page_walk *walk, uint64_t stack_pointer, struct os_lock *wait)
 {
 	const uint64_t stack_end = (stack_pointer | (STACK_BYTES - 1)) + 1;
-	struct guest_call call;
+	struct os_call call;
 
-	if (!processor_of(walk->tables.processor)->gprs->futex_read(walk, stack_end, &call) ||
+	if (!linux_processor_of(walk->tables.processor)->futex_read(walk, stack_end, &call) ||
 	    (call.arguments[1] & FUTEX_COMMAND) >= 32 || !(FUTEX_WAITS >> (call.arguments[1] & FUTEX_COMMAND) & 1))
 		return false;
 	wait->lock = call.arguments[0];
@@ -174,14 +174,14 @@ static bool futex_find(struct page_walk *walk, uint64_t stack_pointer, struct lo
 }
 
 bool lock_wait_find(const struct lock_layout *layout, struct page_walk *walk, uint64_t task, uint64_t stack_pointer,
-                    struct lock_wait *wait)
+                    struct os_lock *wait)
 {
 	uint64_t words[WORDS_MAX];
 	const size_t bytes = MIN(sizeof(words), STACK_BYTES - stack_pointer % STACK_BYTES), n = bytes / sizeof(*words);
 
 	if (stack_pointer % sizeof(*words) != 0 || !kernel_read(walk, stack_pointer, words, n * sizeof(*words)))
 		return false;
-	struct lock_wait found = {.kind = kind_on_stack(layout, words, n)};
+	struct os_lock found = {.kind = kind_on_stack(layout, words, n)};
 
 	if (found.kind == VPROF_LOCK_UNKNOWN ||
 	    !(found.kind == VPROF_LOCK_FUTEX ? futex_find(walk, stack_pointer, &found)

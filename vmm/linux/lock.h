@@ -9,7 +9,7 @@
 
 #include <vprof/recording.h>
 
-#include "guest/page_walk.h"
+#include "guest/os.h"
 #include "guest/types.h"
 #include "lib/symbol/symtab.h"
 
@@ -35,18 +35,12 @@ struct lock_layout {
 /* False where no lock can be told. */
 bool lock_layout_load(const struct symtab *symtab, const struct types *types, struct lock_layout *layout);
 
-struct lock_wait {
-	enum vprof_lock kind;
-	uint64_t lock;
-	uint64_t owner; /* address of the task_struct of the task that holds it; 0: not known, such as of readers */
-};
-
 /*
  * False: the task with its task_struct at `task`, which has switched away with this stack pointer, waits for no lock,
  * or it cannot be told. `walk`: with the kernel's part. Reads 768 bytes of the stack, and those that wait before it,
  * 256 at most.
  */
 bool lock_wait_find(const struct lock_layout *layout, struct page_walk *walk, uint64_t task, uint64_t stack_pointer,
-                    struct lock_wait *wait);
+                    struct os_lock *wait);
 
 #endif

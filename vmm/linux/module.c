@@ -6,7 +6,6 @@
 G_DEFINE_QUARK(vprof_module_error, module_error)
 
 #define UPPER_HALF (UINT64_C(1) << 63)
-#define PAGE_BYTES UINT64_C(4096)
 #define LINKS_OFFSET_MAX 4096u /* of a struct module, which has 1 KiB */
 #define ORC_MODULE_ENTRIES_MAX (1u << 22)
 #define NOTES_MAX 8u /* sections with notes that are looked at */
@@ -110,11 +109,6 @@ bool module_layout_load(const struct symtab *symtab, const struct types *types, 
 	return true;
 }
 
-uint64_t module_file_offset(const struct module *module, unsigned part)
-{
-	return part == MODULE_TEXT ? 0 : (module->parts[MODULE_TEXT].bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
-}
-
 /* ---- reading ---- */
 
 static bool kernel_read(struct page_walk *walk, uint64_t from, void *to, size_t bytes)
@@ -190,13 +184,14 @@ static bool orc_read(const struct module_layout *layout, struct page_walk *walk,
 {
 	if (!layout->has_orc)
 		return true;
-	if (!kernel_read(walk, module->address + layout->orc_ips, &module->orc_ips, sizeof(module->orc_ips)) ||
-	    !kernel_read(walk, module->address + layout->orc_entries, &module->orc_entries,
-	                 sizeof(module->orc_entries)) ||
-	    !kernel_read(walk, module->address + layout->orc_n, &module->orc_n, sizeof(module->orc_n)))
+	if (!kernel_read(walk, module->address + layout->orc_ips, &module->unwind_at[0],
+	                 sizeof(module->unwind_at[0])) ||
+	    !kernel_read(walk, module->address + layout->orc_entries, &module->unwind_at[1],
+	                 sizeof(module->unwind_at[1])) ||
+	    !kernel_read(walk, module->address + layout->orc_n, &module->unwind_n, sizeof(module->unwind_n)))
 		return false;
-	if (module->orc_n > ORC_MODULE_ENTRIES_MAX)
-		module->orc_n = 0;
+	if (module->unwind_n > ORC_MODULE_ENTRIES_MAX)
+		module->unwind_n = 0;
 	return true;
 }
 
@@ -215,37 +210,6 @@ static bool module_read(const struct module_layout *layout, struct page_walk *wa
 
 /* ---- the table ---- */
 
-/* The first range that ends behind `address`. */
-static unsigned range_from(const struct module_table *table, uint64_t address)
-{
-	unsigned low = 0, high = table->n_ranges;
-
-	while (low < high) {
-		unsigned middle = (low + high) / 2;
-		const struct module_range *range = &table->ranges[middle];
-
-		if (range->start + range->bytes <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static void range_add(struct module_table *table, enum module_part part)
-{
-	const struct module *module = &table->modules[table->n];
-	const struct module_range range = {module->parts[part].start, module->parts[part].bytes, (uint16_t)table->n,
-	                                   (uint16_t)part};
-	unsigned at = range_from(table, range.start);
-
-	if (range.bytes == 0 || (at < table->n_ranges && table->ranges[at].start < range.start + range.bytes))
-		return;
-	memmove(&table->ranges[at + 1], &table->ranges[at], (table->n_ranges - at) * sizeof(range));
-	table->ranges[at] = range;
-	table->n_ranges++;
-}
-
 /* Follows one link; false: the list cannot be followed any further. */
 static bool link_take(struct module_table *table, const struct module_layout *layout, struct page_walk *walk,
                       uint64_t *link)
@@ -259,8 +223,8 @@ static bool link_take(struct module_table *table, const struct module_layout *la
 	/* Until the init function has returned the module will change: the function is freed then. */
 	table->settled &= state == STATE_LIVE && module->parts[MODULE_INIT_TEXT].bytes == 0;
 	if (state < STATES && is_name(module->name) && module->parts[MODULE_TEXT].bytes != 0) {
-		range_add(table, MODULE_TEXT);
-		range_add(table, MODULE_INIT_TEXT);
+		module_table_add(table, MODULE_TEXT);
+		module_table_add(table, MODULE_INIT_TEXT);
 		table->n++;
 	}
 	return true;
@@ -311,13 +275,6 @@ bool module_table_update(struct module_table *table, const struct module_layout 
 	table->last = links[1];
 	list_read(table, layout, walk);
 	return true;
-}
-
-const struct module_range *module_table_find(const struct module_table *table, uint64_t address)
-{
-	unsigned at = range_from(table, address);
-
-	return at < table->n_ranges && table->ranges[at].start <= address ? &table->ranges[at] : NULL;
 }
 
 /* The memory of a module that was unloaded is not mapped, or something else's. */

@@ -8,15 +8,10 @@
 #ifndef VPROF_LINUX_MODULE_H
 #define VPROF_LINUX_MODULE_H
 
-#include "guest/elf_note.h"
+#include "guest/module.h"
 #include "guest/page_walk.h"
 #include "guest/types.h"
 #include "lib/symbol/symtab.h"
-
-#define MODULES_MAX 512u
-#define MODULE_NAME_BYTES 56u /* MODULE_NAME_LEN */
-#define MODULE_BUILD_ID_BYTES ELF_NOTE_BUILD_ID_BYTES_MAX
-#define MODULE_TEXT_BYTES_MAX (UINT32_C(1) << 30) /* more than fit into the area that a kernel has for modules */
 
 #define MODULE_ERROR module_error_quark()
 GQuark module_error_quark(void);
@@ -24,9 +19,6 @@ enum module_error {
 	MODULE_ERROR_NONE,   /* a kernel without loadable modules */
 	MODULE_ERROR_SYMBOL, /* a kernel that does not say where the list is */
 };
-
-/* The code of a module: the part that stays, and the part that is freed after its init function. */
-enum module_part { MODULE_TEXT, MODULE_INIT_TEXT, MODULE_PARTS };
 
 /*
  * Offsets of members; 0 for build_id and parts in kernels that do not have them, since a struct module begins with
@@ -55,41 +47,6 @@ struct module_layout {
 bool module_layout_load(const struct symtab *symtab, const struct types *types, struct module_layout *layout,
                         GError **error);
 
-struct module {
-	uint64_t address; /* of its struct module */
-	char name[MODULE_NAME_BYTES];
-	struct {
-		uint64_t start;
-		uint32_t bytes; /* 0: none */
-	} parts[MODULE_PARTS];
-	uint8_t build_id[MODULE_BUILD_ID_BYTES];
-	bool has_build_id;
-	uint64_t orc_ips, orc_entries;
-	uint32_t orc_n; /* 0: no unwind table */
-};
-
-/* The file offset at which the code of this part of a module is said to be mapped. */
-uint64_t module_file_offset(const struct module *module, unsigned part);
-
-/*
- * The modules at the last reading. Of fixed size; starts as zero; only one thread uses it. A reading takes some ten
- * reads of guest memory for each module, no lock and no allocation.
- */
-struct module_table {
-	uint64_t first, last; /* links of the list's head when it was read */
-	bool settled;         /* every module had been loaded, and none was missed */
-	uint64_t wait_ns, not_before_ns;
-	unsigned n;
-	struct module modules[MODULES_MAX];
-	unsigned n_ranges;
-	struct module_range {
-		uint64_t start;
-		uint32_t bytes;
-		uint16_t module;
-		uint16_t part;
-	} ranges[MODULES_MAX * MODULE_PARTS]; /* by address, not overlapping */
-};
-
 #define MODULE_WAIT_MIN_NS UINT64_C(10000000) /* time between two readings; doubles while modules keep changing */
 #define MODULE_WAIT_MAX_NS UINT64_C(1000000000)
 
@@ -106,8 +63,5 @@ bool module_table_is_due(const struct module_table *table, const struct module_l
 
 /* Whether it is still loaded where it was; it may have been loaded again there. Two reads, no lock, no allocation. */
 bool module_is_there(const struct module_layout *layout, struct page_walk *walk, const struct module *module);
-
-/* The module code at `address`; NULL: none. */
-const struct module_range *module_table_find(const struct module_table *table, uint64_t address);
 
 #endif

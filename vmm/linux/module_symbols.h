@@ -9,9 +9,6 @@
 #define MODULE_SYMBOLS_MAX (1u << 16) /* a big graphics driver has 30,000 */
 #define MODULE_SYMBOL_NAME_BYTES 512u /* KSYM_NAME_LEN; longer ones are cut */
 
-/* What the symbols of all modules of a guest may take (symtab_bytes); Debian's 150 modules of a server have 4 MiB. */
-#define MODULE_SYMBOLS_BYTES_MAX (UINT64_C(16) << 20)
-
 /*
  * Symbols of the module's code, by address in the guest, as many as fit into bytes_max. NULL when the kernel keeps
  * none, or they cannot be read. Allocates: not for the sampling path.

@@ -15,22 +15,17 @@
 #include <glib.h>
 #include <stdint.h>
 
-#include "lib/symbol/image.h"
+#include "guest/unwind.h"
 
-#define ORC_ERROR orc_error_quark()
-GQuark orc_error_quark(void);
-enum orc_error {
-	ORC_ERROR_NONE,    /* the image has no ORC sections: built with frame pointers, or not a Linux kernel */
-	ORC_ERROR_CORRUPT, /* the sections contradict each other */
-	ORC_ERROR_VERSION, /* an .orc_header of an unknown version */
-};
+/* Copies what it needs; the image may be freed. Errors: UNWIND_ERROR; _NONE: the image has no ORC sections: built with
+ * frame pointers, or not a Linux kernel; _VERSION: an .orc_header of an unknown version. */
+struct unwind_tables *orc_load(const struct image *image, GError **error);
+void orc_free(struct unwind_tables *orc);
 
-struct orc;
+size_t orc_entries(const struct unwind_tables *orc);
 
-/* Copies what it needs; the image may be freed. Errors: ORC_ERROR. */
-struct orc *orc_load(const struct image *image, GError **error);
-void orc_free(struct orc *orc);
-
-size_t orc_entries(const struct orc *orc);
+/* struct os_unwinding: step */
+enum step unwind_orc_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+                          enum unwind_end *end);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "guest/processor.h"
+#include "linux/processor.h"
 
 #define PAGE_SHIFT 12u
 
@@ -69,7 +69,7 @@ bool page_cache_layout_load(const struct image *image, const struct symtab *symt
 		{"xa_node", "slots", &loaded.node_slots},
 	};
 
-	if (processor_of_image(image)->memory->pages == 0 || !types_find(types, members, G_N_ELEMENTS(members), NULL) ||
+	if (linux_processor_of_image(image)->pages == 0 || !types_find(types, members, G_N_ELEMENTS(members), NULL) ||
 	    !folio_layout_load(types, &loaded) || !types_size(types, "page", &loaded.page_bytes) ||
 	    loaded.page_bytes == 0 || !types_size(types, "xa_node", &node_bytes) ||
 	    node_bytes < loaded.node_slots + SLOTS * sizeof(uint64_t))
@@ -88,10 +88,10 @@ static bool word_read(const struct page_cache *cache, uint64_t from, uint64_t *w
 bool page_cache_open(struct page_cache *cache, const struct page_cache_layout *layout, struct page_walk *walk,
                      uint64_t mapping, uint64_t *bytes)
 {
-	const struct processor_memory *memory = processor_of(walk->tables.processor)->memory;
+	const struct linux_processor *processor = linux_processor_of(walk->tables.processor);
 	uint64_t inode;
 
-	*cache = (struct page_cache){.layout = layout, .walk = walk, .mapping = mapping, .pages = memory->pages};
+	*cache = (struct page_cache){.layout = layout, .walk = walk, .mapping = mapping, .pages = processor->pages};
 	return (layout->pages == 0 || word_read(cache, layout->pages, &cache->pages)) &&
 	       word_read(cache, mapping + layout->mapping_host, &inode) &&
 	       word_read(cache, inode + layout->inode_size, bytes) && *bytes >> 63 == 0;

@@ -6,6 +6,7 @@
 #ifndef VPROF_LINUX_PAGE_CACHE_H
 #define VPROF_LINUX_PAGE_CACHE_H
 
+#include "guest/file_code.h"
 #include "guest/page_walk.h"
 #include "guest/types.h"
 #include "lib/symbol/symtab.h"
@@ -47,12 +48,6 @@ struct page_cache {
 bool page_cache_open(struct page_cache *cache, const struct page_cache_layout *layout, struct page_walk *walk,
                      uint64_t mapping, uint64_t *bytes);
 
-enum page_state {
-	PAGE_ABSENT, /* not in memory */
-	PAGE_BUSY,   /* being read or written, or it has gone meanwhile */
-	PAGE_DIRTY,  /* it is to be written */
-	PAGE_CLEAN,
-};
 /* Where page `number` of the file is; *at is set for the last two. Needs has_states. */
 enum page_state page_cache_find(struct page_cache *cache, uint64_t number, gpa_t *at);
 

@@ -5,6 +5,7 @@
 
 #include "guest/processor.h"
 #include "linux/guest_text.h"
+#include "linux/processor.h"
 
 G_DEFINE_QUARK(vprof_task_error, task_error)
 
@@ -35,7 +36,7 @@ bool task_layout_load(const struct image *image, const struct symtab *symtab, co
 		return false;
 	}
 	if (!layout_members(&loaded, types, error) ||
-	    !processor_of_image(image)->kernel->tasks_load(&loaded, symtab, types, error))
+	    !linux_processor_of_image(image)->tasks_load(&loaded, symtab, types, error))
 		return false;
 	types_has(types, "mm_struct", "pgd", &loaded.mm_pgd);
 	types_has(types, "task_struct", "self_exec_id", &loaded.self_exec_id);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "guest/page_walk.h"
+#include "guest/task.h"
 #include "guest/types.h"
 #include "lib/symbol/symtab.h"
 
@@ -24,8 +25,6 @@ GQuark task_error_quark(void);
 enum task_error {
 	TASK_ERROR_NONE, /* not a Linux kernel, or one without per-CPU areas or symbols */
 };
-
-#define TASK_COMM_BYTES 16u /* TASK_COMM_LEN */
 
 /* Offsets and addresses. Per-CPU addresses are as in the image: relative to the area. */
 struct task_layout {
@@ -42,28 +41,6 @@ struct task_layout {
 /* Errors: TASK_ERROR, TYPES_ERROR. */
 bool task_layout_load(const struct image *image, const struct symtab *symtab, const struct types *types,
                       struct task_layout *layout, GError **error);
-
-/* What is known of one vCPU; starts as zero. */
-struct task_cpu {
-	uint64_t area; /* as the registers told it when they last did (guest_regs_area); 0 before */
-};
-
-/*
- * Call at every exit: in user mode, the GS base is user space's. The tasks of a vCPU are unknown until it was seen in
- * the kernel.
- */
-static inline void task_cpu_note(struct task_cpu *cpu, const struct guest_regs *regs)
-{
-	guest_regs_area(regs, &cpu->area);
-}
-
-struct task {
-	uint64_t address;           /* of its task_struct */
-	uint64_t start_time;        /* tells it from a later task with the same task_struct */
-	uint64_t mm;                /* its address space (mm_struct); 0: a kernel thread */
-	uint32_t pid, tid;          /* the tgid and pid of the kernel; 0 for the idle tasks */
-	char comm[TASK_COMM_BYTES]; /* NUL-terminated, control characters replaced */
-};
 
 /*
  * Reads the task that the vCPU with these registers runs. False when it cannot be known: before the kernel has set up
@@ -82,9 +59,6 @@ bool task_decode(const struct task_layout *layout, const uint8_t *bytes, uint64_
 bool task_read_parent(const struct task_layout *layout, struct page_walk *walk, const struct task *task,
                       struct task *parent);
 
-struct task_parent {
-	uint32_t pid, tid;
-};
 /* The parent of the task. */
 bool task_parent_read(const struct task_layout *layout, struct page_walk *walk, const struct task *task,
                       struct task_parent *parent);

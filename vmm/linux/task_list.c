@@ -4,7 +4,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "guest/processor.h"
+#include "linux/processor.h"
 
 #define READS_MAX 3u        /* of a list that changes meanwhile */
 #define SPAN_GAP_BYTES 256u /* are read rather than left out */
@@ -297,7 +297,7 @@ bool listed_task_read(const struct task_list_layout *layout, const struct task_l
 bool listed_task_frame(const struct task_list_layout *layout, struct page_walk *walk, const struct listed_task *task,
                        struct frame *frame)
 {
-	return processor_of(walk->tables.processor)->frames->from_switch(walk, task, layout->fork_return, frame);
+	return linux_processor_of(walk->tables.processor)->from_switch(walk, task, layout->fork_return, frame);
 }
 
 bool listed_task_sleeps_on(const struct task_list_layout *layout, const struct task_layout *tasks,
@@ -391,11 +391,6 @@ static void processes_add(struct reader *reader)
 		reader->list->end = TASK_LIST_WHOLE;
 	}
 	reader->list->end = MAX(end, reader->list->end);
-}
-
-void task_list_clear(struct task_list *list)
-{
-	g_clear_pointer(&list->tasks, g_array_unref);
 }
 
 void task_list_read(const struct task_list_layout *layout, const struct task_layout *tasks, struct page_walk *walk,

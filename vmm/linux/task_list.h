@@ -13,7 +13,6 @@
 #include "lib/symbol/symtab.h"
 #include "linux/task.h"
 
-#define TASK_LIST_MAX 65536u         /* twice what Linux allows by default (PID_MAX_DEFAULT) */
 #define TASK_STRUCT_BYTES_MAX 15360u /* that are read of a task_struct; kernels of distributions have 10 to 14 KiB */
 
 #define TASK_LOCKS_MAX 64u
@@ -49,21 +48,6 @@ struct task_list_layout {
 bool task_list_layout_load(const struct symtab *symtab, const struct types *types, const struct task_layout *tasks,
                            struct task_list_layout *layout, GError **error);
 
-/* A task and what it does. */
-struct listed_task {
-	struct task task;
-	char state;                 /* as ps(1) has it: R S D T t X Z P I */
-	char next_state;            /* of one that is leaving its processor: what it will be in */
-	bool kernel_thread;         /* it has no user space */
-	bool on_cpu;                /* it runs, or is about to: its stack pointer is an old one */
-	uint32_t cpu;               /* where it runs, or ran last; the kernel's number */
-	uint64_t cpu_ns;            /* that it has run for, up to the last tick */
-	uint64_t queued_ns;         /* that it has waited for a processor, ready to run; 0: not counted */
-	uint64_t switches;          /* how often it has switched away: what stands for as long as it sleeps */
-	uint64_t stack_pointer;     /* saved when it did */
-	uint64_t frame_pointer, pc; /* arm64: these, too */
-};
-
 /* Reads the task with its task_struct at `address`; false when there is none. */
 bool listed_task_read(const struct task_list_layout *layout, const struct task_layout *tasks, struct page_walk *walk,
                       uint64_t address, struct listed_task *task);
@@ -76,24 +60,12 @@ bool listed_task_frame(const struct task_list_layout *layout, struct page_walk *
 bool listed_task_sleeps_on(const struct task_list_layout *layout, const struct task_layout *tasks,
                            struct page_walk *walk, const struct listed_task *task);
 
-enum task_list_end {
-	TASK_LIST_WHOLE,
-	TASK_LIST_BROKEN, /* a link leads to no task, or back to one: the guest has changed the list, or lies */
-	TASK_LIST_LIMIT,  /* there are more than TASK_LIST_MAX */
-};
-
-struct task_list {
-	GArray *tasks; /* of struct listed_task, a process before its threads */
-	enum task_list_end end;
-};
-
 /*
  * Reads the tasks, without the idle ones of the processors. `walk`: in any address space, with the kernel's part. Takes
  * one read of guest memory for each task. Free with task_list_clear.
  */
 void task_list_read(const struct task_list_layout *layout, const struct task_layout *tasks, struct page_walk *walk,
                     struct task_list *list);
-void task_list_clear(struct task_list *list);
 
 /*
  * Where a task with this call chain waits, as get_wchan of kernel/sched/core.c has it: the first frame outside the

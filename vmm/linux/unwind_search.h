@@ -18,29 +18,9 @@
 #define UNWIND_SEARCH_STEPS_MAX 2000u
 #define UNWIND_SEARCH_STACK_BYTES 8192u /* of each stack, from its end, are searched; kernels use 3 KiB at most */
 
-/* What the kernel says of a vCPU's stacks: addresses behind their last bytes; 0: not known. */
-struct unwind_stacks {
-	uint64_t task;      /* of the current task */
-	uint64_t interrupt; /* of the vCPU's interrupts; 0: not in use now */
-	uint64_t entry;     /* of the vCPU's entries from user space, as long as the task's is not used yet */
-	bool in_kernel;     /* no user space, or the kernel's addresses in registers: an entry is from there */
-	/* In user mode, instead of these: its stack pointer when it last entered the kernel. */
-	uint64_t user;
-};
-
-enum unwind_search_result {
-	UNWIND_SEARCH_FOUND,
-	UNWIND_SEARCH_NONE,      /* no word of the stack leads to a root */
-	UNWIND_SEARCH_AMBIGUOUS, /* several do, by different chains */
-	UNWIND_SEARCH_SWITCHING, /* in the code that changes from one task's stack to another's */
-	UNWIND_SEARCH_NO_TABLE,  /* in code that the tables do not cover: a module, BPF, a return thunk */
-	UNWIND_SEARCH_WORK,      /* it took more than UNWIND_SEARCH_STEPS_MAX */
-	UNWIND_SEARCH_RESULTS,
-};
-
 /*
- * `config`: with orc and sites. `memory`: has the stacks, as `unwind` reads them. Sets the stack pointer of `regs` if
- * it is found; where the unwind table does not need it, it stays 0.
+ * `config`: with tables and sites. `memory`: has the stacks, as `unwind` reads them. Sets the stack pointer of `regs`
+ * if it is found; where the unwind table does not need it, it stays 0.
  */
 enum unwind_search_result unwind_search(const struct unwind_config *config, const struct unwind_stacks *stacks,
                                         struct page_walk *memory, struct guest_regs *regs);

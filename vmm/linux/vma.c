@@ -66,12 +66,12 @@ static bool word_read(struct page_walk *walk, uint64_t from, uint64_t *word)
 struct walk_call {
 	const struct vma_layout *layout;
 	struct page_walk *walk;
-	bool (*each)(const struct vma *vma, void *data);
+	bool (*each)(const struct os_mapping *vma, void *data);
 	void *data;
 	unsigned left; /* of VMAS_MAX */
 };
 
-static bool vma_read(const struct walk_call *call, uint64_t address, struct vma *vma)
+static bool vma_read(const struct walk_call *call, uint64_t address, struct os_mapping *vma)
 {
 	const struct vma_layout *layout = call->layout;
 	uint64_t pages, flags;
@@ -91,7 +91,7 @@ static bool vma_read(const struct walk_call *call, uint64_t address, struct vma 
 static bool tree_entry(uint64_t first, uint64_t last, uint64_t entry, void *data)
 {
 	struct walk_call *call = data;
-	struct vma vma;
+	struct os_mapping vma;
 
 	if (call->left-- == 0)
 		return false;
@@ -103,7 +103,7 @@ static bool tree_entry(uint64_t first, uint64_t last, uint64_t entry, void *data
 static bool list_each(struct walk_call *call, uint64_t address)
 {
 	uint64_t previous_end = 0;
-	struct vma vma;
+	struct os_mapping vma;
 
 	for (; address != 0; call->left--) {
 		if (call->left == 0 || !vma_read(call, address, &vma) || vma.start < previous_end ||
@@ -115,7 +115,7 @@ static bool list_each(struct walk_call *call, uint64_t address)
 }
 
 bool vma_each(const struct vma_layout *layout, struct page_walk *walk, uint64_t mm,
-              bool (*each)(const struct vma *vma, void *data), void *data)
+              bool (*each)(const struct os_mapping *vma, void *data), void *data)
 {
 	struct walk_call call = {layout, walk, each, data, VMAS_MAX};
 	uint64_t root;
@@ -125,7 +125,8 @@ bool vma_each(const struct vma_layout *layout, struct page_walk *walk, uint64_t 
 	return layout->has_tree ? maple_each(walk, root, tree_entry, &call) : list_each(&call, root);
 }
 
-bool vma_state_read(const struct vma_layout *layout, struct page_walk *walk, uint64_t mm, struct vma_state *state)
+bool vma_state_read(const struct vma_layout *layout, struct page_walk *walk, uint64_t mm,
+                    struct os_mapping_state *state)
 {
 	return word_read(walk, mm + layout->mm_exec_vm, &state->exec_pages) &&
 	       word_read(walk, mm + layout->mm_start_code, &state->start_code) &&

@@ -6,11 +6,10 @@
 #ifndef VPROF_LINUX_VMA_H
 #define VPROF_LINUX_VMA_H
 
-#include "guest/page_walk.h"
+#include "guest/os.h"
 #include "guest/types.h"
 
-#define VMAS_MAX 2048u       /* of one process that are looked at */
-#define FILE_NAME_BYTES 512u /* longer ones are not read */
+#define VMAS_MAX 2048u /* of one process that are looked at */
 
 struct vma_layout {
 	bool has_tree;
@@ -28,31 +27,21 @@ struct vma_layout {
 /* Errors: TYPES_ERROR_MEMBER. */
 bool vma_layout_load(const struct types *types, struct vma_layout *layout, GError **error);
 
-struct vma {
-	uint64_t start, end;
-	uint64_t file_offset; /* bytes */
-	uint64_t file;        /* address of its struct file; 0: none */
-	bool executable;
-};
-
 /*
  * Calls `each` for the mappings of the mm_struct at `mm`, by address, until it returns false. Returns true when all
  * were visited. Inconsistent mappings are left out. Here and below: no lock, no allocation.
  */
 bool vma_each(const struct vma_layout *layout, struct page_walk *walk, uint64_t mm,
-              bool (*each)(const struct vma *vma, void *data), void *data);
+              bool (*each)(const struct os_mapping *vma, void *data), void *data);
 
-/* Changes when the process executes another program or changes its executable mappings. */
-struct vma_state {
-	uint64_t exec_pages, start_code, start_stack;
-};
-bool vma_state_read(const struct vma_layout *layout, struct page_walk *walk, uint64_t mm, struct vma_state *state);
+bool vma_state_read(const struct vma_layout *layout, struct page_walk *walk, uint64_t mm,
+                    struct os_mapping_state *state);
 
 /*
  * The path of the struct file at `file`, as a process in the guest's first mount namespace would name it. Points into
  * `buffer`; NULL when it cannot be read.
  */
 const char *vma_file_name(const struct vma_layout *layout, struct page_walk *walk, uint64_t file,
-                          char buffer[FILE_NAME_BYTES]);
+                          char buffer[OS_FILE_NAME_BYTES]);
 
 #endif

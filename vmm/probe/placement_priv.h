@@ -55,8 +55,8 @@ struct probe_source {
 	 */
 	const char *const *entries;
 	/* Of the kernel's function: whether its entry counts, and the arguments of the event. On the vCPU's thread. */
-	bool (*read)(const struct probe_spec *spec, struct guest *guest, const struct guest_regs *regs,
-	             const struct guest_gprs *gprs, uint64_t *arguments);
+	bool (*read)(const struct probe_spec *spec, const struct guest_os *os, struct guest *guest,
+	             const struct guest_regs *regs, const struct guest_gprs *gprs, uint64_t *arguments);
 	/* Arguments that depend on the kernel, of struct tracepoint_argument. NULL without an error: the provider's. */
 	GArray *(*arguments)(struct probe_hub *hub, const struct probe_spec *spec, GError **error);
 	/* Of a program: its places, from probe->options.binary. Errors: PROBE_ERROR_SYNTAX. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "probe/probe.h"
+#include "guest/types.h"
 
 #include <string.h>
 #include <vprof/ring.h>
@@ -25,8 +26,10 @@ void probe_hub_free(struct probe_hub *hub)
 		return;
 	g_ptr_array_unref(hub->sets);
 	probe_text_free(hub->text);
-	tracepoints_free(hub->tracepoints);
-	syscall_table_free(hub->calls);
+	if (hub->tracepoints)
+		hub->os->tracepoints->free(hub->tracepoints);
+	if (hub->calls)
+		hub->os->calls->free(hub->calls);
 	g_clear_error(&hub->tracepoints_why);
 	btf_free(hub->btf);
 	g_clear_pointer(&hub->btf_bytes, g_bytes_unref);
@@ -49,10 +52,13 @@ static void load_tracepoints(struct probe_hub *hub, const struct image *image)
 {
 	const struct symtab *symtab = probe_text_symtab(hub->text, &hub->tracepoints_why);
 
-	if (symtab) {
-		hub->tracepoints = tracepoints_load(image, symtab, &hub->tracepoints_why);
-		hub->calls = syscall_table_load(image, symtab);
-	}
+	if (symtab && hub->os->tracepoints)
+		hub->tracepoints = hub->os->tracepoints->load(image, symtab, &hub->tracepoints_why);
+	else if (symtab)
+		g_set_error_literal(&hub->tracepoints_why, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
+		                    hub->os->why_no_tracepoints);
+	if (symtab && hub->os->calls)
+		hub->calls = hub->os->calls->load(image, symtab);
 	load_btf(hub, image);
 }
 
@@ -69,8 +75,10 @@ static bool load(struct probe_hub *hub, bool types, GError **error)
 	struct image *opened = guest->kernel_image ? NULL : guest_image_open(guest, error);
 	const struct image *image = opened ? opened : guest->kernel_image;
 
-	if (image && !hub->text)
-		hub->text = probe_text_load(image);
+	if (image && !hub->text) {
+		hub->os = os_of_image(guest->systems, image);
+		hub->text = probe_text_load(hub->os, image);
+	}
 	if (image && types) {
 		load_tracepoints(hub, image);
 		hub->has_types = true;
@@ -150,7 +158,7 @@ static void list_calls(struct probe_hub *hub, void (*each)(void *data, const cha
 	each(data, "raw_syscalls:sys_enter", true);
 	each(data, "raw_syscalls:sys_exit", true);
 	for (size_t i = 0; i < G_N_ELEMENTS(prefixes); i++) {
-		for (const char *const *name = syscall_table_names(hub->calls); *name; name++) {
+		for (const char *const *name = hub->os->calls->names(hub->calls); *name; name++) {
 			g_autofree char *text = g_strconcat(prefixes[i], *name, NULL);
 
 			if (probe_call_number(*name, &number))
@@ -163,13 +171,13 @@ void probe_hub_list_tracepoints(struct probe_hub *hub, void (*each)(void *data, 
                                 void *data)
 {
 	const struct tracepoints *tracepoints = probe_hub_tracepoints(hub, NULL);
-	const GPtrArray *all = tracepoints ? tracepoints_all(tracepoints) : NULL;
+	const GPtrArray *all = tracepoints ? hub->os->tracepoints->all(tracepoints) : NULL;
 
 	for (guint i = 0; all && i < all->len; i++) {
 		const struct tracepoint *tracepoint = g_ptr_array_index(all, i);
 
 		if (tracepoint->sites->len > 0 && !tracepoint->needs_kernel)
-			each(data, tracepoint->name, tracepoint_has_arguments(tracepoint));
+			each(data, tracepoint->name, hub->os->tracepoints->has_arguments(tracepoint));
 	}
 	if (probe_hub_has_calls(hub))
 		list_calls(hub, each, data);
@@ -370,8 +378,7 @@ static void start_on_vcpu(void *data)
 	if (call->set->kernel)
 		namer_init(&cpu->namer, call->set->kernel, call->set->claims, &cpu->announcer, false);
 	if (cpu->mapper)
-		mapper_init(cpu->mapper, &call->set->kernel->mappings, &cpu->announcer,
-		            session_tables(call->set->hub->session));
+		mapper_init(cpu->mapper, call->set->kernel, &cpu->announcer, session_tables(call->set->hub->session));
 	atomic_store(&cpu->event, 0);
 	atomic_store(&cpu->dropevt, 0);
 	atomic_store(&cpu->quirk, 0);
@@ -460,10 +467,10 @@ bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error)
 	if (!may_record(set, error) || !make_rings(set, ring_bytes, error) ||
 	    !guest->debug->observer_add(guest, &set->observer, error))
 		return false;
-	const struct kernel_layout *kernel = session_kernel(set->hub->session);
-	set->kernel = kernel->has_tasks ? kernel : NULL;
+	const struct os_kernel *kernel = session_kernel(set->hub->session);
+	set->kernel = kernel->tasks ? kernel : NULL;
 	memset(set->claims, 0, sizeof(*set->claims));
-	set->orc = wants_stack(set) ? session_orc(set->hub->session) : NULL;
+	set->unwind = wants_stack(set) ? session_unwinding(set->hub->session) : (struct unwind_config){.depth = 0};
 	set->skiptick = 0;
 	set->exited = false;
 	for (unsigned i = 0; i < set->n_maps; i++)
@@ -472,7 +479,7 @@ bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error)
 		struct vcpu_call call = {set, i, false};
 
 		g_clear_pointer(&set->vcpus[i].mapper, g_free);
-		if (set->kernel && set->kernel->has_mappings && wants_stack(set))
+		if (set->kernel && set->kernel->mappings && wants_stack(set))
 			set->vcpus[i].mapper = g_new0(struct mapper, 1);
 
 		guest->ops->run_on_vcpu(guest, i, start_on_vcpu, &call);

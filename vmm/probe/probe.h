@@ -12,9 +12,9 @@
 
 #include "guest/field_path.h"
 #include "guest/guest_debug.h"
+#include "guest/task_match.h"
 #include "lib/code/function_returns.h"
 #include "lib/probe_name/probe_spec.h"
-#include "linux/task_match.h"
 #include "probe/program.h"
 #include "sample/session.h"
 #include "stream/ring.h"

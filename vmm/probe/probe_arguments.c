@@ -23,7 +23,7 @@ void probe_fields_fill(const GArray *arguments, struct probe_fields *fields)
 /* The number of the call, and its parameters. */
 GArray *probe_call_arguments(struct probe_hub *hub, const struct probe_spec *spec, GError **error G_GNUC_UNUSED)
 {
-	if (!probe_hub_has_calls(hub) || !syscall_table_has(hub->calls, spec->symbol))
+	if (!probe_hub_has_calls(hub) || !g_strv_contains(hub->os->calls->names(hub->calls), spec->symbol))
 		return NULL;
 	const struct btf *btf = probe_hub_btf(hub);
 	GArray *arguments = tracepoint_arguments_new();
@@ -31,8 +31,8 @@ GArray *probe_call_arguments(struct probe_hub *hub, const struct probe_spec *spe
 
 	btf_value_named(btf, "int", &argument.value);
 	g_array_append_val(arguments, argument);
-	for (unsigned i = 0; syscall_table_parameter(hub->calls, btf, spec->symbol, i, &argument.name, &argument.value);
-	     i++)
+	for (unsigned i = 0;
+	     hub->os->calls->parameter(hub->calls, btf, spec->symbol, i, &argument.name, &argument.value); i++)
 		g_array_append_val(arguments, argument);
 	return arguments;
 }

@@ -46,7 +46,7 @@ void probe_event_fill_task(struct firing *firing, struct probe_vcpu *cpu, struct
 
 	if (!set->kernel)
 		return;
-	if (task_read(&set->kernel->tasks, &cpu->cpu, set->hub->guest, firing->regs, &walk, &task)) {
+	if (set->kernel->tasks->read(set->kernel, &cpu->cpu, set->hub->guest, firing->regs, &walk, &task)) {
 		id->pid = task.pid;
 		id->tid = task.tid;
 		firing->task = task.address;
@@ -80,18 +80,15 @@ static unsigned chain_at_entry(const struct firing *firing, const struct unwind_
 unsigned probe_event_fill_chain(const struct firing *firing, uint64_t chain[PROBE_CHAIN_MAX])
 {
 	const struct probe *probe = firing->probe;
-	const struct kernel_layout *kernel = probe->set->kernel;
-	const struct unwind_config config = {.orc = probe->set->orc,
-	                                     .user = true,
-	                                     .code = firing->code,
-	                                     .depth = UNWIND_DEPTH_DEFAULT,
-	                                     .entry_record = kernel ? kernel->entry_record : 0};
+	struct unwind_config config = probe->set->unwind;
 	enum unwind_end end;
 	unsigned n = 0;
 
+	config.user = true;
+	config.code = firing->code;
 	if (!probe->options.stack || !firing->regs->valid)
 		return 0;
-	if (firing->at_entry && !config.orc && !guest_regs_user(firing->regs))
+	if (firing->at_entry && !config.tables && !guest_regs_user(firing->regs))
 		n = chain_at_entry(firing, &config, chain);
 	return n > 0 ? n : unwind(&config, probe->set->hub->guest, firing->regs, NULL, chain, &end);
 }

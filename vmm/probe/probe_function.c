@@ -22,7 +22,7 @@ static void function_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, con
 	if (!probe_records(probe, vcpu) || !probe_module_runs(self->module, guest, regs))
 		return;
 	probe_event_note(&firing);
-	if (probe_sources[probe->spec.kind].read(&probe->spec, guest, regs, gprs, firing.values))
+	if (probe_sources[probe->spec.kind].read(&probe->spec, probe->set->hub->os, guest, regs, gprs, firing.values))
 		probe_event_fire(&firing);
 }
 

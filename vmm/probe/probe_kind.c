@@ -19,18 +19,18 @@ static const char *const syscall_entries[] = {"do_syscall_64", "x64_sys_call", "
  */
 static const char *const syscall_exits[] = {"syscall_exit_to_user_mode", "syscall_return_slowpath", NULL};
 
-static bool call_is_wanted(const struct probe_spec *spec, const struct guest_call *call)
+static bool call_is_wanted(const struct probe_spec *spec, const struct os_call *call)
 {
 	return call->number >= spec->first && call->number <= spec->last;
 }
 
 /* do_syscall_64(regs, nr), before Linux 5.13 (nr, regs); x64_sys_call(regs, nr); do_el0_svc(regs) */
-static bool syscall_read(const struct probe_spec *spec, struct guest *guest, const struct guest_regs *regs,
-                         const struct guest_gprs *gprs, uint64_t *arguments)
+static bool syscall_read(const struct probe_spec *spec, const struct guest_os *os, struct guest *guest,
+                         const struct guest_regs *regs, const struct guest_gprs *gprs, uint64_t *arguments)
 {
-	struct guest_call call;
+	struct os_call call;
 
-	if (!guest_call_read(guest, regs, gprs, &call) || !call_is_wanted(spec, &call))
+	if (!os->calls || !os->calls->read(guest, regs, gprs, &call) || !call_is_wanted(spec, &call))
 		return false;
 	arguments[0] = call.number;
 	memcpy(arguments + 1, call.arguments, sizeof(call.arguments));
@@ -38,21 +38,21 @@ static bool syscall_read(const struct probe_spec *spec, struct guest *guest, con
 }
 
 /* syscall_exit_to_user_mode(regs) */
-static bool syscall_return_read(const struct probe_spec *spec, struct guest *guest, const struct guest_regs *regs,
-                                const struct guest_gprs *gprs, uint64_t *arguments)
+static bool syscall_return_read(const struct probe_spec *spec, const struct guest_os *os, struct guest *guest,
+                                const struct guest_regs *regs, const struct guest_gprs *gprs, uint64_t *arguments)
 {
-	struct guest_call call;
+	struct os_call call;
 
-	if (!guest_call_read(guest, regs, gprs, &call) || !call_is_wanted(spec, &call))
+	if (!os->calls || !os->calls->read(guest, regs, gprs, &call) || !call_is_wanted(spec, &call))
 		return false;
 	arguments[0] = call.number;
 	arguments[1] = call.result;
 	return true;
 }
 
-static bool function_read(const struct probe_spec *spec G_GNUC_UNUSED, struct guest *guest G_GNUC_UNUSED,
-                          const struct guest_regs *regs G_GNUC_UNUSED, const struct guest_gprs *gprs,
-                          uint64_t *arguments)
+static bool function_read(const struct probe_spec *spec G_GNUC_UNUSED, const struct guest_os *os G_GNUC_UNUSED,
+                          struct guest *guest G_GNUC_UNUSED, const struct guest_regs *regs G_GNUC_UNUSED,
+                          const struct guest_gprs *gprs, uint64_t *arguments)
 {
 	probe_read_arguments(gprs, arguments);
 	return true;

@@ -2,7 +2,7 @@
 /* Functions of the guest kernel's modules: function:MODULE:NAME. */
 #include <string.h>
 
-#include "linux/module.h"
+#include "guest/module.h"
 #include "probe/placement_priv.h"
 #include "sample/session_modules.h"
 
@@ -111,7 +111,7 @@ static void set_error(const struct probe *probe, struct session_modules *modules
 
 /* [I] all of it. */
 struct probe_module {
-	const struct module_layout *layout; /* the session's */
+	const struct os_kernel *kernel; /* the session's */
 	struct module module;
 };
 
@@ -134,7 +134,7 @@ struct probe_module *probe_module_find(struct probe *probe, uint64_t *address, G
 	if (symbol) {
 		*address = symbol->address;
 		self = g_new(struct probe_module, 1);
-		*self = (struct probe_module){&session_kernel(probe->set->hub->session)->modules, *module};
+		*self = (struct probe_module){session_kernel(probe->set->hub->session), *module};
 	} else {
 		set_error(probe, modules, i, parts, error);
 	}
@@ -149,7 +149,7 @@ bool probe_module_runs(const struct probe_module *module, struct guest *guest, c
 	if (!module)
 		return true;
 	page_walk_init_regs(&walk, guest, regs);
-	return module_is_there(module->layout, &walk, &module->module);
+	return module->kernel->modules->is_there(module->kernel, &walk, &module->module);
 }
 
 bool probe_module_is_there(const struct probe_module *module, struct session *session)
@@ -157,5 +157,5 @@ bool probe_module_is_there(const struct probe_module *module, struct session *se
 	struct page_walk walk;
 
 	return !module || !session_kernel_walk(session, &walk) ||
-	       module_is_there(module->layout, &walk, &module->module);
+	       module->kernel->modules->is_there(module->kernel, &walk, &module->module);
 }

@@ -7,9 +7,8 @@
 #include <vprof/probe.h>
 
 #include "guest/field_path.h"
-#include "linux/cgroup.h"
-#include "linux/syscall_table.h"
-#include "linux/tracepoint.h"
+#include "guest/os.h"
+#include "guest/tracepoint.h"
 #include "probe/probe.h"
 #include "probe/probe_text.h"
 #include "stream/mapper.h"
@@ -47,8 +46,8 @@ struct probe_vcpu {
 };
 
 /*
- * [M]. probes, kernel and orc do not change while vCPUs record, since their threads read them; claims belongs to these
- * threads.
+ * [M]. probes, kernel and unwind do not change while vCPUs record, since their threads read them; claims belongs to
+ * these threads.
  */
 struct probe_set {
 	struct guest_observer observer; /* first: the argument of `exited` */
@@ -57,11 +56,11 @@ struct probe_set {
 	GSource *watch;    /* of processes that begin, while it records; NULL */
 	unsigned last_id;
 	bool recording;
-	struct ring **rings;                /* one for each vCPU once recorded; NULL */
-	struct probe_vcpu *vcpus;           /* one for each vCPU */
-	const struct kernel_layout *kernel; /* NULL: tasks are not told apart */
+	struct ring **rings;            /* one for each vCPU once recorded; NULL */
+	struct probe_vcpu *vcpus;       /* one for each vCPU */
+	const struct os_kernel *kernel; /* NULL: tasks are not told apart */
 	struct task_claims *claims;
-	const struct orc *orc; /* NULL: chains by frame pointers */
+	struct unwind_config unwind; /* of the kernel, where chains are wanted */
 	uint64_t skiptick;
 	struct program_map *maps[VPROF_MAPS_MAX]; /* of its programs, as probes */
 	unsigned n_maps;
@@ -72,6 +71,7 @@ struct probe_hub {
 	struct guest *guest;
 	struct session *session;
 	GPtrArray *sets;                 /* borrowed */
+	const struct guest_os *os;       /* of the image, with `text` */
 	struct probe_text *text;         /* NULL: not needed yet, or the image is not known */
 	bool has_types;                  /* what follows has been looked for */
 	struct tracepoints *tracepoints; /* NULL: none, for the reason tracepoints_why */

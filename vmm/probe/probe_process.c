@@ -85,21 +85,21 @@ void user_program_clear(struct user_program *program)
 	probe_calls_free(program->calls);
 }
 
-bool user_program_has(const struct user_program *program, const struct kernel_layout *kernel, struct page_walk *walk,
+bool user_program_has(const struct user_program *program, const struct os_kernel *kernel, struct page_walk *walk,
                       const struct task *task)
 {
-	const struct task_view view = {.layout = &kernel->tasks, .walk = walk};
-	char buffer[CGROUP_PATH_BYTES];
-	struct cgroup cgroup;
+	const struct task_view view = {.kernel = kernel, .walk = walk};
+	char buffer[OS_GROUP_PATH_BYTES];
+	struct os_group cgroup;
 
 	if (task->mm == 0 || (program->targets.n > 0 && !task_targets_match(&program->targets, NULL, &view, task)))
 		return false;
 	return !program->cgroup ||
-	       (kernel->has_cgroups && cgroup_read(&kernel->cgroups, walk, task, &cgroup) &&
-	        g_strcmp0(cgroup_path(&kernel->cgroups, walk, &cgroup, buffer), program->cgroup) == 0);
+	       (kernel->groups && kernel->groups->read(kernel, walk, task, &cgroup) &&
+	        g_strcmp0(kernel->groups->path(kernel, walk, &cgroup, buffer), program->cgroup) == 0);
 }
 
-bool user_program_wants(const struct user_program *program, const struct kernel_layout *kernel, struct page_walk *walk,
+bool user_program_wants(const struct user_program *program, const struct os_kernel *kernel, struct page_walk *walk,
                         const struct task *task)
 {
 	return task->pid == task->tid && user_program_has(program, kernel, walk, task);
@@ -109,13 +109,13 @@ bool user_program_wants(const struct user_program *program, const struct kernel_
 
 /* Where the byte of the file is that the function begins with. */
 struct search {
-	const struct vma_layout *layout;
+	const struct os_kernel *kernel;
 	struct page_walk *walk; /* the kernel's */
 	const char *path;
 	uint64_t offset, file, head, head_bytes; /* file: the one with that path; head: where its first byte is */
 	uint64_t other;                          /* a file with another path, which need not be read again */
 	char **similar;                          /* the path of one with that name, once found */
-	struct vma found;                        /* end 0: none */
+	struct os_mapping found;                 /* end 0: none */
 };
 
 /* With the slash in front. */
@@ -126,15 +126,15 @@ static const char *name_of(const char *path)
 	return slash ? slash : path;
 }
 
-static bool has_path(struct search *search, const struct vma *vma)
+static bool has_path(struct search *search, const struct os_mapping *vma)
 {
-	char buffer[FILE_NAME_BYTES];
+	char buffer[OS_FILE_NAME_BYTES];
 
 	if (vma->file == 0 || vma->file == search->other)
 		return false;
 	if (vma->file == search->file)
 		return true;
-	const char *path = vma_file_name(search->layout, search->walk, vma->file, buffer);
+	const char *path = search->kernel->mappings->file_name(search->kernel, search->walk, vma->file, buffer);
 	if (g_strcmp0(path, search->path) == 0) {
 		search->file = vma->file;
 		return true;
@@ -145,12 +145,12 @@ static bool has_path(struct search *search, const struct vma *vma)
 	return false;
 }
 
-static bool is_in(const struct vma *vma, uint64_t offset)
+static bool is_in(const struct os_mapping *vma, uint64_t offset)
 {
 	return offset - vma->file_offset < vma->end - vma->start;
 }
 
-static bool search_take(const struct vma *vma, void *data)
+static bool search_take(const struct os_mapping *vma, void *data)
 {
 	struct search *search = data;
 
@@ -179,14 +179,13 @@ static bool is_another_build(const struct user_program *program, const struct se
 /* The process's code, where it has the file, without patches of ours. False: it is not in memory. */
 static bool read_code(const struct search *search, struct page_walk *walk, uint64_t offset, uint8_t *code, size_t n)
 {
-	const struct vma *found = &search->found;
+	const struct os_mapping *found = &search->found;
 	struct guest *guest = walk->guest;
 	uint64_t mapping;
 
 	if (!page_walk_read(walk, (gva_t){found->start - found->file_offset + offset}, code, n))
 		return false;
-	if (page_walk_read_kernel(search->walk, (gva_t){found->file + search->layout->file_mapping}, &mapping,
-	                          sizeof(mapping)))
+	if (search->kernel->mappings->file_pages(search->kernel, search->walk, found->file, &mapping))
 		guest->debug->unpatch_file(guest, mapping, offset, code, n);
 	return true;
 }
@@ -229,19 +228,19 @@ static enum user_found check_boundary(const struct user_program *program, const 
 	return wrong ? USER_REFUSED : USER_HERE;
 }
 
-enum user_found user_program_find(const struct user_program *program, const struct kernel_layout *kernel,
+enum user_found user_program_find(const struct user_program *program, const struct os_kernel *kernel,
                                   struct page_walk *kernel_walk, const struct task *task, struct user_place *place,
                                   char **similar, char **why)
 {
-	struct search search = {.layout = &kernel->mappings,
+	struct search search = {.kernel = kernel,
 	                        .walk = kernel_walk,
 	                        .path = program->path,
 	                        .offset = program->function,
 	                        .similar = similar};
 	struct page_walk walk;
 
-	vma_each(&kernel->mappings, kernel_walk, task->mm, search_take, &search);
-	if (search.found.end == 0 || !task_walk_open(&kernel->tasks, kernel_walk, task, &walk))
+	kernel->mappings->each(kernel, kernel_walk, task->mm, search_take, &search);
+	if (search.found.end == 0 || !kernel->tasks->space(kernel, kernel_walk, task, &walk))
 		return USER_ABSENT;
 	place->root = processor_of(walk.tables.processor)->memory->process_root(&walk.tables);
 	place->mm = task->mm;

@@ -33,8 +33,8 @@ static const struct task *task_of(struct hit *hit)
 	struct page_walk walk;
 
 	if (!hit->has_tried && set->kernel) {
-		hit->has_task = task_read(&set->kernel->tasks, &hit->cpu->cpu, set->hub->guest, hit->firing->regs,
-		                          &walk, &hit->task);
+		hit->has_task = set->kernel->tasks->read(set->kernel, &hit->cpu->cpu, set->hub->guest,
+		                                         hit->firing->regs, &walk, &hit->task);
 		if (!hit->has_task)
 			probe_count(&hit->cpu->no_task);
 	}
@@ -64,11 +64,10 @@ static struct page_walk *walk_of(struct hit *hit)
 
 static uint64_t cgroup_of(struct hit *hit, const struct task *task)
 {
-	const struct kernel_layout *kernel = hit->firing->probe->set->kernel;
-	struct cgroup cgroup;
+	const struct os_kernel *kernel = hit->firing->probe->set->kernel;
+	struct os_group cgroup;
 
-	return task && kernel->has_cgroups && cgroup_read(&kernel->cgroups, walk_of(hit), task, &cgroup) ? cgroup.id
-	                                                                                                 : 0;
+	return task && kernel->groups && kernel->groups->read(kernel, walk_of(hit), task, &cgroup) ? cgroup.id : 0;
 }
 
 static uint64_t number_of_task(struct hit *hit, enum vprof_program_number which)

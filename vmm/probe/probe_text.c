@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "guest/guest_debug.h"
+#include "guest/os.h"
 #include "guest/page_walk.h"
 #include "guest/processor.h"
 #include "lib/probe_name/probe_spec.h"
-#include "linux/text_sites.h"
 
 #define FUNCTION_BYTES_MAX (64u << 10) /* Debian's longest have 40 KiB */
 #define PADDING "__pfx_"               /* objtool's names, from Linux 6.2 on */
@@ -26,8 +26,9 @@ struct probe_text {
 	GError *why;
 	struct image_segment *segments; /* [n_segments] */
 	size_t n_segments;
-	GArray *sites;              /* of struct ftrace_site, by address */
-	struct text_sites *changed; /* NULL: not Linux, or without symbols */
+	GArray *sites;                /* of struct ftrace_site, by address */
+	const struct os_texts *texts; /* NULL: what follows is, too */
+	struct text_sites *changed;   /* NULL: not known, or without symbols */
 };
 
 /* ---- what is read in the image ---- */
@@ -62,7 +63,7 @@ static void find_sites(struct probe_text *text, const struct image *image)
 	}
 }
 
-struct probe_text *probe_text_load(const struct image *image)
+struct probe_text *probe_text_load(const struct guest_os *os, const struct image *image)
 {
 	struct probe_text *text = g_new0(struct probe_text, 1);
 	const struct image_segment *segments = image_segments(image, &text->n_segments);
@@ -70,9 +71,10 @@ struct probe_text *probe_text_load(const struct image *image)
 	text->segments = g_memdup2(segments, text->n_segments * sizeof(*segments));
 	text->sites = g_array_new(false, false, sizeof(struct ftrace_site));
 	text->symtab = symtab_load(image, &text->why);
-	if (text->symtab && image_is_linux(image)) {
+	text->texts = text->symtab && os->recognises(image) ? os->texts : NULL;
+	if (text->texts) {
 		find_sites(text, image);
-		text->changed = text_sites_read(image, text->symtab);
+		text->changed = text->texts->load(image, text->symtab);
 	}
 	return text;
 }
@@ -85,7 +87,8 @@ void probe_text_free(struct probe_text *text)
 	g_clear_error(&text->why);
 	g_free(text->segments);
 	g_array_unref(text->sites);
-	text_sites_free(text->changed);
+	if (text->texts)
+		text->texts->free(text->changed);
 	g_free(text);
 }
 
@@ -320,7 +323,7 @@ bool probe_text_check(const struct probe_text *text, struct guest *guest, const 
 
 bool probe_text_check_patch(const struct probe_text *text, const char *what, uint64_t address, GError **error)
 {
-	const char *changes = text && text->changed ? text_sites_find(text->changed, address) : NULL;
+	const char *changes = text && text->changed ? text->texts->change(text->changed, address) : NULL;
 	const bool in_function = !text || !text->symtab || symtab_find(text->symtab, address);
 
 	if (!changes && in_function)

@@ -10,7 +10,8 @@
 
 /* Of an image, of which nothing is kept. */
 struct probe_text;
-struct probe_text *probe_text_load(const struct image *image);
+struct guest_os;
+struct probe_text *probe_text_load(const struct guest_os *os, const struct image *image);
 void probe_text_free(struct probe_text *text); /* NULL is fine */
 
 /* NULL and the error of symtab_load when the image has no symbols. */
@@ -39,7 +40,7 @@ bool probe_text_returns(const struct probe_text *text, struct session_modules *m
 
 /*
  * Whether the byte at the address that probe_text_patch has named may be replaced: it belongs to a function of the
- * kernel's image, and the kernel does not change it itself (linux/text_sites.h). Error: PROBE_ERROR_UNSUPPORTED.
+ * kernel's image, and the kernel does not change it itself (struct os_texts). Error: PROBE_ERROR_UNSUPPORTED.
  */
 bool probe_text_check_patch(const struct probe_text *text, const char *what, uint64_t address, GError **error);
 

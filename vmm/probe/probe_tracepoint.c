@@ -30,7 +30,7 @@ static const char *why_never(const struct tracepoint *tracepoint)
 static const struct tracepoint *find(struct probe_hub *hub, const struct probe_spec *spec, GError **error)
 {
 	const struct tracepoints *all = probe_hub_tracepoints(hub, error);
-	const struct tracepoint *tracepoint = all ? tracepoints_find(all, spec->symbol) : NULL;
+	const struct tracepoint *tracepoint = all ? hub->os->tracepoints->find(all, spec->symbol) : NULL;
 	const char *why = tracepoint ? why_never(tracepoint) : NULL;
 
 	if (!all)
@@ -60,8 +60,8 @@ static void traced_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const
 
 	if (!probe_records(probe, vcpu))
 		return;
-	const enum tracepoint_outcome outcome = tracepoint_site_run(self->tracepoint, site, probe->set->hub->guest,
-	                                                            regs, gprs, probe->arguments->len, firing.values);
+	const enum tracepoint_outcome outcome = probe->set->hub->os->tracepoints->run(
+		self->tracepoint, site, probe->set->hub->guest, regs, gprs, probe->arguments->len, firing.values);
 	if (outcome == TRACEPOINT_PASSED)
 		return;
 	firing.bare = outcome == TRACEPOINT_UNKNOWN;
@@ -163,7 +163,7 @@ GArray *probe_tracepoint_arguments(struct probe_hub *hub, const struct probe_spe
 {
 	const struct tracepoint *tracepoint = find(hub, spec, error);
 
-	return tracepoint ? tracepoint_arguments(tracepoint, probe_hub_btf(hub)) : NULL;
+	return tracepoint ? hub->os->tracepoints->arguments(tracepoint, probe_hub_btf(hub)) : NULL;
 }
 
 const struct placement_ops placement_tracepoint = {

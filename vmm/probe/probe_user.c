@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "guest/gprs.h"
+#include "guest/os.h"
 #include "guest/processor.h"
-#include "linux/cpu_area.h"
-#include "linux/task_list.h"
+#include "guest/task.h"
 #include "probe/user_priv.h"
 
 #define LOOK_MS 100u
@@ -77,7 +77,7 @@ static struct user_looked *looked_get(struct user *self, uint64_t mm)
 	return looked;
 }
 
-static bool is_as_before(const struct user_looked *looked, const struct vma_state *state)
+static bool is_as_before(const struct user_looked *looked, const struct os_mapping_state *state)
 {
 	return looked->look != 0 && looked->found != USER_LATER && memcmp(&looked->state, state, sizeof(*state)) == 0;
 }
@@ -99,12 +99,12 @@ static void process_place(struct user *self, struct user_look *look, struct user
 
 static void process_take(struct user *self, struct user_look *look, const struct task *task)
 {
-	struct vma_state state;
+	struct os_mapping_state state;
 	struct user_place place;
 	g_autofree char *why = NULL;
 
 	if (look->failed || !user_program_wants(&self->program, look->kernel, look->walk, task) ||
-	    !vma_state_read(&look->kernel->mappings, look->walk, task->mm, &state))
+	    !look->kernel->mappings->state(look->kernel, look->walk, task->mm, &state))
 		return;
 	struct user_looked *looked = looked_get(self, task->mm);
 	const bool is_known = is_as_before(looked, &state) || looked->look == self->look;
@@ -157,13 +157,13 @@ static struct user *user_of(const struct probe *probe)
 static gboolean look_again(gpointer data)
 {
 	struct probe_set *set = data;
-	const struct kernel_layout *kernel = session_kernel(set->hub->session);
+	const struct os_kernel *kernel = session_kernel(set->hub->session);
 	struct page_walk walk;
 	struct task_list list;
 
 	if (!session_kernel_walk(set->hub->session, &walk))
 		return G_SOURCE_CONTINUE;
-	task_list_read(&kernel->list, &kernel->tasks, &walk, &list);
+	kernel->list->read(kernel, &walk, &list);
 	for (guint i = 0; i < set->probes->len; i++) {
 		struct user *self = user_of(g_ptr_array_index(set->probes, i));
 		struct user_look look = {.kernel = kernel, .walk = &walk};
@@ -195,15 +195,14 @@ GSource *probe_user_watch(struct probe_set *set)
 
 /* ---- the first look ---- */
 
-static bool can_look(const struct probe *probe, const struct kernel_layout *kernel, struct page_walk *walk,
-                     GError **error)
+static bool can_look(const struct probe *probe, const struct os_kernel *kernel, struct page_walk *walk, GError **error)
 {
 	const char *why = NULL;
 
-	if (!kernel->has_list || !kernel->has_mappings || !kernel->has_areas)
-		why = kernel->tasks_why      ? kernel->tasks_why
-		      : kernel->mappings_why ? kernel->mappings_why
-		                             : "its kernel does not say where they are";
+	if (!kernel->list || !kernel->mappings || !kernel->areas)
+		why = kernel->why[OS_TASKS]      ? kernel->why[OS_TASKS]
+		      : kernel->why[OS_MAPPINGS] ? kernel->why[OS_MAPPINGS]
+		                                 : "its kernel does not say where they are";
 	else if (!session_kernel_walk(probe->set->hub->session, walk))
 		why = "no vCPU's page tables lead to its kernel (yet); try again once it has booted";
 	if (why)
@@ -212,10 +211,10 @@ static bool can_look(const struct probe *probe, const struct kernel_layout *kern
 	return !why;
 }
 
-static void areas_fill(const struct kernel_layout *kernel, struct page_walk *walk, uint64_t areas[GUEST_VCPUS_MAX])
+static void areas_fill(const struct os_kernel *kernel, struct page_walk *walk, uint64_t areas[GUEST_VCPUS_MAX])
 {
-	struct cpu_area all[GUEST_VCPUS_MAX];
-	const size_t n = cpu_areas_read(&kernel->areas, walk, all, GUEST_VCPUS_MAX);
+	struct os_area all[GUEST_VCPUS_MAX];
+	const size_t n = kernel->areas->read(kernel, walk, all, GUEST_VCPUS_MAX);
 
 	/* A vCPU has its number as its APIC ID. */
 	for (size_t i = 0; i < n; i++)
@@ -277,7 +276,7 @@ static bool look_first(struct user *self, GError **error)
 	    (self->means->may_place && !self->means->may_place(self, look.kernel, error)))
 		return false;
 	areas_fill(look.kernel, &walk, self->areas);
-	task_list_read(&look.kernel->list, &look.kernel->tasks, &walk, &list);
+	look.kernel->list->read(look.kernel, &walk, &list);
 	look_at(self, &look, &list);
 	task_list_clear(&list);
 	const bool done = !look.failed && may_wait(self, &look, error);
@@ -367,7 +366,7 @@ bool user_task_read(const struct user *self, unsigned vcpu, const struct guest_r
 	/* It may not have been seen in the kernel. */
 	if (cpu->area == 0)
 		cpu->area = self->areas[vcpu];
-	return task_read(&set->kernel->tasks, cpu, set->hub->guest, regs, walk, task);
+	return set->kernel->tasks->read(set->kernel, cpu, set->hub->guest, regs, walk, task);
 }
 
 /* Returns how many of them could not be read. */

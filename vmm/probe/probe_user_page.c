@@ -3,7 +3,7 @@
  * Patches of a probe of programs, in the pages of its file, which every process executes that has the file mapped. A
  * process leads to the file; the patches stay when it ends, for the next one, and each process is asked at its hit.
  */
-#include "linux/file_code.h"
+#include "guest/file_code.h"
 #include "probe/user_priv.h"
 
 #define FILES_MAX 8u /* with the program's path: it was replaced by newer ones */
@@ -27,10 +27,10 @@ static bool refuse(const struct user *user, const char *why, GError **error)
 	return false;
 }
 
-static bool may_place(const struct user *user, const struct kernel_layout *kernel, GError **error)
+static bool may_place(const struct user *user, const struct os_kernel *kernel, GError **error)
 {
 	struct guest *guest = user->base.probe->set->hub->guest;
-	const char *host = guest->debug->why_not_in_files(guest), *why = host ? host : file_code_why_not(kernel);
+	const char *host = guest->debug->why_not_in_files(guest), *why = host ? host : kernel->why[OS_FILE_CODE];
 	g_autofree char *text =
 		why ? g_strconcat(why, "; use a breakpoint of the processor (omit \"--breakpoints\")", NULL) : NULL;
 
@@ -54,7 +54,7 @@ static void page_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const s
 {
 	const struct patch *patch = (const struct patch *)breakpoint;
 	const struct user *user = (const struct user *)patch->site.placement;
-	const struct kernel_layout *kernel = user->base.probe->set->kernel;
+	const struct os_kernel *kernel = user->base.probe->set->kernel;
 	struct page_walk walk;
 	struct task task;
 
@@ -74,8 +74,9 @@ static enum user_found codes_read(const struct user *user, const struct user_loo
                                   struct file_code codes[], GError **error)
 {
 	for (size_t i = 0; i < user->program.n_places; i++) {
-		if (!file_code_open(&codes[i], look->kernel, look->walk, file, user->program.places[i]) ||
-		    !file_code_read(&codes[i], look->walk))
+		if (!look->kernel->file_code->open(&codes[i], look->kernel, look->walk, file,
+		                                   user->program.places[i]) ||
+		    !look->kernel->file_code->read(&codes[i], look->walk))
 			return USER_LATER;
 		if (codes[i].n != 0)
 			continue;

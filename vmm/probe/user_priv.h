@@ -7,7 +7,7 @@
 
 #include "guest/elf_note.h"
 #include "guest/operand.h"
-#include "linux/vma.h"
+#include "guest/os.h"
 #include "probe/placement_priv.h"
 
 enum user_found {
@@ -44,10 +44,10 @@ bool user_program_of_returns(struct user_program *program, const struct probe *p
 bool user_program_of_notes(struct user_program *program, const struct probe *probe, GError **error);
 void user_program_clear(struct user_program *program);
 /* Whether the task itself is chosen, as one of the process, or a thread of it. No lock, no allocation. */
-bool user_program_has(const struct user_program *program, const struct kernel_layout *kernel, struct page_walk *walk,
+bool user_program_has(const struct user_program *program, const struct os_kernel *kernel, struct page_walk *walk,
                       const struct task *task);
 /* Whether the task stands for a process that is chosen. `walk`: with the kernel's part. */
-bool user_program_wants(const struct user_program *program, const struct kernel_layout *kernel, struct page_walk *walk,
+bool user_program_wants(const struct user_program *program, const struct os_kernel *kernel, struct page_walk *walk,
                         const struct task *task);
 struct user_place {
 	uint64_t root, mm; /* root: of its page tables */
@@ -58,7 +58,7 @@ struct user_place {
  * *similar: NULL, or another file with the same name that was seen before; it becomes that, a new string. *why: of
  * USER_REFUSED, a new string.
  */
-enum user_found user_program_find(const struct user_program *program, const struct kernel_layout *kernel,
+enum user_found user_program_find(const struct user_program *program, const struct os_kernel *kernel,
                                   struct page_walk *walk, const struct task *task, struct user_place *place,
                                   char **similar, char **why);
 
@@ -76,7 +76,7 @@ struct user_process {
 
 /* What is known of the process with this mm. */
 struct user_looked {
-	struct vma_state state;
+	struct os_mapping_state state;
 	unsigned look;                /* the last that has seen it */
 	enum user_found found;        /* USER_LATER: look again */
 	struct user_process *process; /* NULL: the probe is not in it */
@@ -85,7 +85,7 @@ struct user_looked {
 
 /* A look at all processes. */
 struct user_look {
-	const struct kernel_layout *kernel;
+	const struct os_kernel *kernel;
 	struct page_walk *walk; /* by the kernel's own tables */
 	unsigned seen;
 	char *why;      /* one that has the file mapped is left out */
@@ -110,7 +110,7 @@ struct user {
 struct user_means {
 	size_t breakpoints; /* of the processor, that each place of a process takes */
 	/* Whether there can be any. NULL: always. */
-	bool (*may_place)(const struct user *self, const struct kernel_layout *kernel, GError **error);
+	bool (*may_place)(const struct user *self, const struct os_kernel *kernel, GError **error);
 	/* In a process that the probe is not in; sets looked->process, or what there is instead. */
 	void (*enter)(struct user *self, struct user_look *look, struct user_looked *looked,
 	              const struct user_place *place);

@@ -205,9 +205,9 @@ static bool sampler_begin(struct client_counter *counter, unsigned vcpu, GError 
 		.tables = chains && counter->config.call_graph != SESSION_CALL_GRAPH_FP
 	                          ? session_tables(counter->session)
 	                          : NULL,
-		.kernel = counter->kernel->has_tasks ? counter->kernel : NULL,
+		.kernel = counter->kernel->tasks ? counter->kernel : NULL,
 		.claims = counter->claims,
-		.cgroups = counter->kernel->has_cgroups,
+		.cgroups = counter->kernel->groups,
 		.cpu = session_task_cpu(counter->session, vcpu),
 		.first_event = COUNTER_EVENTS_MAX + counter->number,
 		.targets = targets_of(counter),
@@ -235,9 +235,9 @@ static void current_task_note(struct client_counter *counter, unsigned vcpu)
 
 	if (!counter->guest->debug->registers_read(counter->guest, vcpu, &regs, &gprs))
 		return;
-	const struct task_layout *layout = &counter->kernel->tasks;
-	const struct task_view view = {layout, &walk, &regs};
-	bool known = task_read(layout, cpu, counter->guest, &regs, &walk, &task);
+	const struct os_kernel *kernel = counter->kernel;
+	const struct task_view view = {kernel, &walk, &regs};
+	bool known = kernel->tasks && kernel->tasks->read(kernel, cpu, counter->guest, &regs, &walk, &task);
 
 	counting_switched(&counter->countings[vcpu], &view, NULL, known ? &task : NULL);
 }
@@ -427,10 +427,10 @@ bool client_counter_attach(struct client_counter *counter, const struct task_tar
 		return refuse(error, SESSION_ERROR_STATE, counter, "is already attached to it");
 	if (targets->n == TASK_TARGETS_MAX)
 		return refuse(error, SESSION_ERROR_BUSY, counter, "is attached to 8 targets, which is the maximum");
-	if (target->kind != TASK_TARGET_TABLES && !counter->kernel->has_tasks) {
+	if (target->kind != TASK_TARGET_TABLES && !counter->kernel->tasks) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
 		            "counter %u cannot tell the guest's tasks apart: %s; attach it to a CR3", counter->number,
-		            counter->kernel->tasks_why);
+		            counter->kernel->why[OS_TASKS]);
 		return false;
 	}
 	targets->targets[targets->n++] = *target;

@@ -86,7 +86,7 @@ struct client_counter {
 	struct counter_request request;
 	enum counter_state state;
 	struct task_targets targets;
-	const struct kernel_layout *kernel;      /* the session's */
+	const struct os_kernel *kernel;          /* the session's */
 	struct task_claims *claims;              /* of its samplers or logs; NULL without rings */
 	struct session_config config;            /* of its samplers */
 	struct unwind_config unwind;             /* with call chains */

@@ -247,7 +247,7 @@ void counter_attr(const struct counter_table *table, unsigned number, struct per
 	struct session_config config = counter->config;
 
 	config.rate = counter->request.rate;
-	session_config_attr(&config, counter->kernel->has_cgroups && !counter->request.per_switch, 0, attr);
+	session_config_attr(&config, counter->kernel->groups && !counter->request.per_switch, 0, attr);
 	attr->inherit_stat = counter->request.per_switch;
 }
 
@@ -257,7 +257,7 @@ const char *counter_unwinder(const struct counter_table *table, unsigned number)
 
 	if (!session_config_has_chains(&counter->config))
 		return NULL;
-	return counter->unwind.orc ? "orc" : "fp";
+	return counter->unwind.tables ? "orc" : "fp";
 }
 
 struct ring *counter_ring(const struct counter_table *table, unsigned number, unsigned vcpu)

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "linux/task_match.h"
+#include "guest/task_match.h"
 #include "sample/counting_log.h"
 #include "sample/session.h"
 

@@ -7,7 +7,7 @@
 
 #define SAMPLE_BYTES_MAX 64u /* with the fields of VPROF_SAMPLE_TYPE */
 
-void counting_log_init(struct counting_log *log, const struct kernel_layout *kernel, unsigned vcpu, uint64_t event_id,
+void counting_log_init(struct counting_log *log, const struct os_kernel *kernel, unsigned vcpu, uint64_t event_id,
                        struct ring *ring, struct task_totals *totals, struct task_claims *claims)
 {
 	*log = (struct counting_log){
@@ -105,7 +105,7 @@ static void total_write(struct counting_log *log, struct page_walk *walk, const 
 	if (!total)
 		return;
 	total_add(total, slice);
-	if (!task_has_ended(&log->kernel->tasks, walk, task))
+	if (!log->kernel->tasks->has_ended(log->kernel, walk, task))
 		return;
 	const struct counter_reading sum = total_take(total);
 

@@ -8,7 +8,7 @@
 #define VPROF_SAMPLE_COUNTING_LOG_H
 
 #include "counter/counter.h"
-#include "linux/task_match.h"
+#include "guest/task_match.h"
 #include "stream/namer.h"
 
 /*
@@ -25,7 +25,7 @@ struct task_totals {
 };
 
 struct counting_log {
-	const struct kernel_layout *kernel;
+	const struct os_kernel *kernel;
 	struct task_totals *totals;
 	unsigned vcpu;
 	uint64_t event_id;
@@ -35,7 +35,7 @@ struct counting_log {
 };
 
 /* `kernel`, `ring`, `totals` and `claims` are borrowed; the last two are shared with the counter's other vCPUs. */
-void counting_log_init(struct counting_log *log, const struct kernel_layout *kernel, unsigned vcpu, uint64_t event_id,
+void counting_log_init(struct counting_log *log, const struct os_kernel *kernel, unsigned vcpu, uint64_t event_id,
                        struct ring *ring, struct task_totals *totals, struct task_claims *claims);
 
 /* The vCPU begins to run `task`, which is counted; NULL: not known. */

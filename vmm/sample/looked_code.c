@@ -45,12 +45,12 @@ static void process_free(void *data)
 	g_free(process);
 }
 
-struct looked_code *looked_code_new(const struct vma_layout *layout, struct table_store *tables)
+struct looked_code *looked_code_new(const struct os_kernel *kernel, struct table_store *tables)
 {
 	struct looked_code *code = g_new0(struct looked_code, 1);
 
 	code->announcer.mapped = mapping_take;
-	mapper_init(&code->mapper, layout, &code->announcer, tables);
+	mapper_init(&code->mapper, kernel, &code->announcer, tables);
 	code->processes = g_hash_table_new_full(NULL, NULL, NULL, process_free);
 	code->files = g_string_chunk_new(1 << 12);
 	return code;

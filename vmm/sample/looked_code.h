@@ -6,11 +6,11 @@
 #ifndef VPROF_SAMPLE_LOOKED_CODE_H
 #define VPROF_SAMPLE_LOOKED_CODE_H
 
+#include "guest/os.h"
 #include "guest/python.h"
+#include "guest/task.h"
 #include "guest/user_code.h"
 #include "lib/record/record.h"
-#include "linux/task.h"
-#include "linux/vma.h"
 #include "sample/table_store.h"
 
 struct looked_mapping {
@@ -26,8 +26,8 @@ struct looked_mapping {
 
 struct looked_code;
 
-/* Both are borrowed, as long as mappings are read. */
-struct looked_code *looked_code_new(const struct vma_layout *layout, struct table_store *tables);
+/* `kernel`: with mappings. Both are borrowed, as long as mappings are read. */
+struct looked_code *looked_code_new(const struct os_kernel *kernel, struct table_store *tables);
 void looked_code_free(struct looked_code *code); /* NULL is fine */
 
 /*

@@ -83,7 +83,7 @@ static void statistics_update(struct sampling *sampling)
 /* Whether samples of this task are wanted; NULL: it could not be read. */
 static bool task_wanted(struct sampling *sampling, struct page_walk *walk, const struct task *task)
 {
-	const struct task_view view = {task ? &sampling->kernel->tasks : NULL, walk, &sampling->regs};
+	const struct task_view view = {sampling->kernel, walk, &sampling->regs};
 
 	return !sampling->targets || task_targets_match(sampling->targets, sampling->family, &view, task);
 }
@@ -135,11 +135,11 @@ static void task_announce(struct sampling *sampling, struct page_walk *walk, con
 {
 	namer_task(&sampling->namer, walk, task, id);
 	wait_announce(sampling, walk, id);
-	if (sampling->kernel->has_mappings)
+	if (sampling->kernel->mappings)
 		sampling->unwind.code =
 			mapper_task(&sampling->mapper, walk, task, id,
 		                    guest_regs_user(&sampling->regs) ? guest_regs_ip(&sampling->regs) : 0);
-	if (sampling->has_cgroups && sampling->kernel->has_cgroups)
+	if (sampling->has_cgroups && sampling->kernel->groups)
 		*cgroup = cgroup_namer_task(&sampling->cgroups, walk, task, id);
 	if (module_mapper_sample(&sampling->modules, walk, id))
 		page_tables_note(sampling, walk);
@@ -148,12 +148,12 @@ static void task_announce(struct sampling *sampling, struct page_walk *walk, con
 /* The task that ran when the sample was taken. With a route, the guest has gone on since. */
 static bool task_of_sample(const struct sampling *sampling, struct page_walk *walk, struct task *task)
 {
-	const struct task_layout *layout = &sampling->kernel->tasks;
+	const struct os_kernel *kernel = sampling->kernel;
 
 	if (sampling->sample && sampling->sample->task != 0)
-		return task_read_at(layout, sampling->cpu, sampling->sampler->guest, &sampling->regs,
-		                    sampling->sample->task, walk, task);
-	return task_read(layout, sampling->cpu, sampling->sampler->guest, &sampling->regs, walk, task);
+		return kernel->tasks->read_at(kernel, sampling->cpu, sampling->sampler->guest, &sampling->regs,
+		                              sampling->sample->task, walk, task);
+	return kernel->tasks->read(kernel, sampling->cpu, sampling->sampler->guest, &sampling->regs, walk, task);
 }
 
 /* Fills in the task of the sample; false when samples of this task are not wanted. */
@@ -482,12 +482,12 @@ static void unwind_init(struct sampling *sampling, const struct unwind_config *c
 	if (!config)
 		return;
 	sampling->unwind = *config;
-	sampling->unwind.modules = sampling->modules.layout ? &sampling->modules.table : NULL;
+	sampling->unwind.modules = sampling->modules.kernel ? &sampling->modules.table : NULL;
 }
 
 static struct sampling *sampling_new(struct sampler *sampler, const struct sampler_config *config, struct ring *ring)
 {
-	const struct kernel_layout *kernel = config->kernel;
+	const struct os_kernel *kernel = config->kernel;
 	struct sampling *sampling = g_new0(struct sampling, 1);
 
 	sampling->sampler = sampler;
@@ -503,10 +503,9 @@ static struct sampling *sampling_new(struct sampler *sampler, const struct sampl
 	sampling->stalls = config->session->stall;
 	sampling->announcer = (struct announcer){.ring = ring};
 	namer_init(&sampling->namer, kernel, config->claims, &sampling->announcer, config->session->switches);
-	mapper_init(&sampling->mapper, kernel ? &kernel->mappings : NULL, &sampling->announcer, config->tables);
-	module_mapper_init(&sampling->modules, kernel && kernel->has_modules ? &kernel->modules : NULL,
-	                   &sampling->announcer);
-	cgroup_namer_init(&sampling->cgroups, kernel ? &kernel->cgroups : NULL, &sampling->announcer);
+	mapper_init(&sampling->mapper, kernel, &sampling->announcer, config->tables);
+	module_mapper_init(&sampling->modules, kernel && kernel->modules ? kernel : NULL, &sampling->announcer);
+	cgroup_namer_init(&sampling->cgroups, kernel, &sampling->announcer);
 	unwind_init(sampling, config->unwind);
 	return sampling;
 }

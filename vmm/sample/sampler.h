@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "counter/route.h"
-#include "linux/task_match.h"
+#include "guest/task_match.h"
 #include "sample/session_config.h"
 #include "sample/table_store.h"
 #include "stream/namer.h"
@@ -47,7 +47,7 @@ struct sampler_config {
 	const struct counter_delivery *delivery;
 	const struct session_config *session;
 	const struct unwind_config *unwind; /* NULL: no call chains */
-	const struct kernel_layout *kernel; /* with tasks; NULL: samples have no pid */
+	const struct os_kernel *kernel;     /* with tasks; NULL: samples have no pid */
 	struct task_claims *claims;         /* shared by all samplers; with a ring */
 	const struct task_cpu *cpu;         /* of this vCPU, updated by its watch_hub; NULL: a route samples */
 	bool cgroups;                       /* samples have PERF_SAMPLE_CGROUP; 0 where `kernel` has none */

@@ -106,9 +106,9 @@ static enum unwind_search_result stack_find(struct sampling *sampling, const str
 	page_walk_init_regs(&memory, sampling->sampler->guest, &sampling->regs);
 	memory.snapshot = taken->snapshot;
 	if (user && config->code)
-		result = unwind_search_user(config, taken->stacks, &memory, &sampling->regs);
+		result = config->system->search_user(config, taken->stacks, &memory, &sampling->regs);
 	else if (!user && config->sites)
-		result = unwind_search(config, taken->stacks, &memory, &sampling->regs);
+		result = config->system->search(config, taken->stacks, &memory, &sampling->regs);
 	search_count(sampling->sampler, user, result);
 	return result;
 }
@@ -171,7 +171,7 @@ static unsigned chain_fill_guest(struct sampling *sampling, const struct record_
 	config.python_data = &naming;
 
 	if (taken && taken->by_frames)
-		config.orc = NULL;
+		config.tables = NULL;
 	/* A snapshot may have no more than the frames that frame pointers lead to. */
 	if (taken && taken->snapshot && !taken->user_stack)
 		config.code = NULL;

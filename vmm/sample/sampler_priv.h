@@ -29,7 +29,7 @@ struct sampling {
 	bool steps;                         /* the vCPU is stepped by `stepper`, and has no counters */
 	struct unwind_config unwind;        /* the session's, with the vCPU's modules */
 	struct guest_stepper stepper;
-	const struct kernel_layout *kernel;  /* NULL: tasks are not told apart */
+	const struct os_kernel *kernel;      /* NULL: tasks are not told apart */
 	const struct task_cpu *cpu;          /* with tasks */
 	struct guest_regs regs;              /* when KVM_RUN last returned, or of the route's sample */
 	const struct counter_sample *sample; /* a route's, while it is taken; NULL: the vCPU stands still */

@@ -348,9 +348,9 @@ static void call_graph_settle(const struct session *session, struct session_conf
 	if (!session_config_has_chains(config))
 		return;
 	/* Where no kernel has ORC tables, user space has unwind tables all the same. */
-	if (session->kernel.unwind.orc)
+	if (session->kernel.unwind.tables)
 		config->call_graph = SESSION_CALL_GRAPH_ORC;
-	else if (config->call_graph != SESSION_CALL_GRAPH_AUTO || processor_of(session->guest->processor)->frames->orc)
+	else if (config->call_graph != SESSION_CALL_GRAPH_AUTO || session_kernel_may_have_tables(&session->kernel))
 		config->call_graph = SESSION_CALL_GRAPH_FP;
 }
 
@@ -369,7 +369,7 @@ static bool start_acquired(struct session *session, struct session_config *confi
 	session->config = *config;
 	session->configured = true;
 	/* For the whole session: with a later kernel that has no cgroups, samples have cgroup 0. */
-	session->cgroups = session_has_tasks(session) && session->kernel.layout->has_cgroups;
+	session->cgroups = session_has_tasks(session) && session->kernel.layout->groups;
 	session->number++;
 	memset(session->zero, 0, session->guest->vcpus * sizeof(*session->zero));
 	memset(session->carried, 0, session->guest->vcpus * sizeof(*session->carried));
@@ -542,7 +542,7 @@ const char *session_delivery(const struct session *session)
 	return config->route ? config->route : config->delivery;
 }
 
-const struct kernel_layout *session_kernel(struct session *session)
+const struct os_kernel *session_kernel(struct session *session)
 {
 	const struct session_config tasks_only = {.call_graph = SESSION_CALL_GRAPH_NONE};
 
@@ -550,9 +550,14 @@ const struct kernel_layout *session_kernel(struct session *session)
 	return session->kernel.layout;
 }
 
-const struct orc *session_orc(struct session *session)
+struct unwind_config session_unwinding(struct session *session)
 {
-	return session_kernel_orc(&session->kernel);
+	return session_kernel_unwinding(&session->kernel);
+}
+
+const struct guest_os *session_os(const struct session *session)
+{
+	return session->kernel.os;
 }
 
 bool session_unwind(struct session *session, const struct session_config *config, struct unwind_config *unwind,
@@ -575,57 +580,57 @@ const char *session_unwinder(const struct session *session)
 {
 	if (!session_config_has_chains(&session->config))
 		return NULL;
-	return session->kernel.unwind.orc ? "orc" : "fp";
+	return session->kernel.unwind.tables ? "orc" : "fp";
 }
 
 const char *session_unwinder_why(const struct session *session)
 {
-	return session->open_call_graph && session_unwinder(session) && !session->kernel.unwind.orc
+	return session->open_call_graph && session_unwinder(session) && !session->kernel.unwind.tables
 	               ? session->kernel.orc_why
 	               : NULL;
 }
 
 /* The layout if the session tells tasks apart; NULL. */
-static const struct kernel_layout *layout_with_tasks(const struct session *session)
+static const struct os_kernel *layout_with_tasks(const struct session *session)
 {
 	return session->config.no_tasks ? NULL : session->kernel.layout;
 }
 
 bool session_has_tasks(const struct session *session)
 {
-	const struct kernel_layout *layout = layout_with_tasks(session);
+	const struct os_kernel *layout = layout_with_tasks(session);
 
-	return layout && layout->has_tasks;
+	return layout && layout->tasks;
 }
 
 const char *session_tasks_why(const struct session *session)
 {
-	const struct kernel_layout *layout = layout_with_tasks(session);
+	const struct os_kernel *layout = layout_with_tasks(session);
 
 	if (session->config.no_tasks)
 		return session->config.no_tasks_why;
-	return layout ? layout->tasks_why : NULL;
+	return layout ? layout->why[OS_TASKS] : NULL;
 }
 
 const char *session_mappings_why(const struct session *session)
 {
-	const struct kernel_layout *layout = layout_with_tasks(session);
+	const struct os_kernel *layout = layout_with_tasks(session);
 
-	return layout ? layout->mappings_why : NULL;
+	return layout ? layout->why[OS_MAPPINGS] : NULL;
 }
 
 const char *session_cgroups_why(const struct session *session)
 {
-	const struct kernel_layout *layout = layout_with_tasks(session);
+	const struct os_kernel *layout = layout_with_tasks(session);
 
-	return layout ? layout->cgroups_why : NULL;
+	return layout ? layout->why[OS_GROUPS] : NULL;
 }
 
 const char *session_modules_why(const struct session *session)
 {
-	const struct kernel_layout *layout = layout_with_tasks(session);
+	const struct os_kernel *layout = layout_with_tasks(session);
 
-	return layout ? layout->modules_why : NULL;
+	return layout ? layout->why[OS_MODULES] : NULL;
 }
 
 const char *session_waits_why(const struct session *session)

@@ -10,7 +10,7 @@
 
 #include "counter/counter.h"
 #include "guest/guest.h"
-#include "linux/kernel.h"
+#include "guest/os.h"
 #include "sample/session_config.h"
 #include "stream/ring.h"
 #include "stream/statistics.h"
@@ -78,11 +78,13 @@ void session_delivery_release(struct session *session);
 
 struct guest *session_guest(const struct session *session);
 /* What can be read in the guest's kernel; never NULL; lives as long as the session. */
-const struct kernel_layout *session_kernel(struct session *session);
+const struct os_kernel *session_kernel(struct session *session);
 /* What is known of the vCPU's tasks so far; on its thread. */
 const struct task_cpu *session_task_cpu(const struct session *session, unsigned vcpu);
-/* The kernel's unwind tables; NULL when it has none, or its image is not known. They live as long as the session. */
-const struct orc *session_orc(struct session *session);
+/* As session_kernel_unwinding; what it points to lives as long as the session. */
+struct unwind_config session_unwinding(struct session *session);
+/* The system of the guest's kernel; until that is known, the likeliest one. */
+const struct guest_os *session_os(const struct session *session);
 
 /* As session_kernel_unwind. */
 bool session_unwind(struct session *session, const struct session_config *config, struct unwind_config *unwind,

@@ -3,8 +3,8 @@
 
 #include <malloc.h>
 
+#include "guest/os.h"
 #include "guest/processor.h"
-#include "linux/orc.h"
 
 #define NO_ORC "cannot unwind by ORC: "
 
@@ -12,22 +12,31 @@ void session_kernel_init(struct session_kernel *kernel, struct guest *guest)
 {
 	*kernel = (struct session_kernel){
 		.guest = guest,
-		.old_layouts = g_ptr_array_new_with_free_func((GDestroyNotify)kernel_layout_free),
-		.old_orcs = g_ptr_array_new_with_free_func((GDestroyNotify)orc_free),
-		.old_sites = g_ptr_array_new_with_free_func((GDestroyNotify)call_sites_free),
+		.os = guest->systems[0],
+		.old = g_ptr_array_new_with_free_func((GDestroyNotify)os_parts_free),
 	};
 }
 
 void session_kernel_deinit(struct session_kernel *kernel)
 {
-	g_ptr_array_unref(kernel->old_layouts);
-	g_ptr_array_unref(kernel->old_orcs);
-	g_ptr_array_unref(kernel->old_sites);
-	call_sites_free(kernel->sites);
+	session_kernel_forget(kernel);
+	g_ptr_array_unref(kernel->old);
 	user_text_free(kernel->text);
-	orc_free(kernel->orc);
 	g_free(kernel->orc_why);
-	kernel_layout_free(kernel->layout);
+}
+
+/* Before anything of the kernel is loaded. */
+static void os_settle(struct session_kernel *kernel, const struct image *image)
+{
+	if (!kernel->orc && !kernel->sites && !kernel->layout)
+		kernel->os = os_of_image(kernel->guest->systems, image);
+}
+
+bool session_kernel_may_have_tables(const struct session_kernel *kernel)
+{
+	const struct os_unwinding *unwinding = kernel->os->unwinding;
+
+	return unwinding && unwinding->has_tables[processor_of(kernel->guest->processor)->arch];
 }
 
 /*
@@ -37,24 +46,27 @@ void session_kernel_deinit(struct session_kernel *kernel)
 static bool orc_prepare(struct session_kernel *kernel, const struct image *image, const GError *failure, bool required,
                         GError **error)
 {
-	struct kernel_parts *parts = kernel->guest->kernel_parts;
+	struct os_parts *parts = kernel->guest->kernel_parts;
 	g_autoptr(GError) cause = failure ? g_error_copy(failure) : NULL;
 
 	g_clear_pointer(&kernel->orc_why, g_free);
 	/* Frame pointers are all that there is. */
-	if (image && !processor_of_image(image)->frames->orc && !required)
+	if (image && !session_kernel_may_have_tables(kernel) && !required)
 		return true;
-	if (!kernel->orc && parts && (parts->orc || parts->orc_why)) {
-		kernel->orc = g_steal_pointer(&parts->orc);
-		cause = parts->orc_why ? g_error_copy(parts->orc_why) : NULL;
-	} else if (!kernel->orc && image)
-		kernel->orc = orc_load(image, &cause);
+	if (!kernel->orc && parts && (parts->tables || parts->tables_why)) {
+		kernel->orc = g_steal_pointer(&parts->tables);
+		cause = parts->tables_why ? g_error_copy(parts->tables_why) : NULL;
+	} else if (!kernel->orc && image && kernel->os->unwinding) {
+		kernel->orc = kernel->os->unwinding->load(image, &cause);
+	} else if (!kernel->orc && image) {
+		g_set_error(&cause, UNWIND_ERROR, UNWIND_ERROR_NONE, "%s has none", kernel->os->name);
+	}
 	if (kernel->orc)
 		return true;
 	if (!cause)
 		g_set_error_literal(&cause, SESSION_ERROR, SESSION_ERROR_RANGE,
 		                    "the guest's kernel image is not known");
-	else if (!g_error_matches(cause, ORC_ERROR, ORC_ERROR_NONE))
+	else if (!g_error_matches(cause, UNWIND_ERROR, UNWIND_ERROR_NONE))
 		kernel->orc_why = g_strdup(cause->message);
 	if (required)
 		g_propagate_prefixed_error(error, g_steal_pointer(&cause), NO_ORC);
@@ -64,7 +76,7 @@ static bool orc_prepare(struct session_kernel *kernel, const struct image *image
 /* For samples without a stack pointer, as this route may have them: what it is found by. */
 static void search_prepare(struct session_kernel *kernel, const struct counter_route *route)
 {
-	struct kernel_parts *parts = kernel->guest->kernel_parts;
+	struct os_parts *parts = kernel->guest->kernel_parts;
 
 	if (!route || !route->lacks_stack || !route->lacks_stack(kernel->guest))
 		return;
@@ -80,6 +92,7 @@ static bool unwind_prepare(struct session_kernel *kernel, const struct session_c
 {
 	bool frame_pointers = config->call_graph == SESSION_CALL_GRAPH_FP;
 
+	os_settle(kernel, image);
 	if (!session_config_has_chains(config))
 		return true;
 	if (!frame_pointers &&
@@ -88,7 +101,8 @@ static bool unwind_prepare(struct session_kernel *kernel, const struct session_c
 	if (!frame_pointers)
 		search_prepare(kernel, route);
 	*unwind = (struct unwind_config){
-		.orc = frame_pointers ? NULL : kernel->orc,
+		.system = kernel->os->unwinding,
+		.tables = frame_pointers ? NULL : kernel->orc,
 		.sites = frame_pointers ? NULL : kernel->sites,
 		.text = kernel->text,
 		.user = !config->call_kernel_only,
@@ -112,15 +126,14 @@ static bool wants_layout(const struct session_kernel *kernel, const struct sessi
 /* Finds out once where the kernel has its tasks. A guest without them is profiled all the same. */
 static void layout_prepare(struct session_kernel *kernel, const struct image *image, const GError *failure)
 {
-	struct kernel_parts *parts = kernel->guest->kernel_parts;
+	struct os_parts *parts = kernel->guest->kernel_parts;
 
-	if (parts && parts->layout)
-		kernel->layout = g_steal_pointer(&parts->layout);
+	if (parts && parts->kernel)
+		kernel->layout = g_steal_pointer(&parts->kernel);
 	else if (image)
-		kernel->layout = kernel_layout_load(image);
+		kernel->layout = kernel->os->load(image);
 	else
-		kernel->layout =
-			kernel_layout_none(failure ? failure->message : "the guest's kernel image is not known");
+		kernel->layout = kernel->os->none(failure ? failure->message : "the guest's kernel image is not known");
 }
 
 /* What was needed to load tables from the image is many times as large as they are, and not needed again soon. */
@@ -173,27 +186,32 @@ bool session_kernel_unwind(struct session_kernel *kernel, const struct session_c
 
 void session_kernel_forget(struct session_kernel *kernel)
 {
-	if (kernel->layout)
-		g_ptr_array_add(kernel->old_layouts, g_steal_pointer(&kernel->layout));
-	if (kernel->orc)
-		g_ptr_array_add(kernel->old_orcs, g_steal_pointer(&kernel->orc));
-	if (kernel->sites)
-		g_ptr_array_add(kernel->old_sites, g_steal_pointer(&kernel->sites));
+	const struct os_parts old = {.os = kernel->os,
+	                             .kernel = g_steal_pointer(&kernel->layout),
+	                             .tables = g_steal_pointer(&kernel->orc),
+	                             .sites = g_steal_pointer(&kernel->sites)};
+
+	if (old.kernel || old.tables || old.sites)
+		g_ptr_array_add(kernel->old, g_memdup2(&old, sizeof(old)));
 }
 
-const struct orc *session_kernel_orc(struct session_kernel *kernel)
+struct unwind_config session_kernel_unwinding(struct session_kernel *kernel)
 {
 	const struct guest *guest = kernel->guest;
 	bool opens = !kernel->orc && !guest->kernel_image && guest->kernel_path;
 	struct image *opened = opens ? guest_image_open(guest, NULL) : NULL;
 
+	os_settle(kernel, opened ? opened : guest->kernel_image);
 	orc_prepare(kernel, opened ? opened : guest->kernel_image, NULL, false, NULL);
 	image_free(opened);
-	return kernel->orc;
+	return (struct unwind_config){.system = kernel->os->unwinding,
+	                              .tables = kernel->orc,
+	                              .depth = UNWIND_DEPTH_DEFAULT,
+	                              .entry_record = kernel->layout ? kernel->layout->entry_record : 0};
 }
 
 struct tables_look {
-	const struct kernel_layout *layout;
+	const struct os_kernel *layout;
 	struct guest *guest;
 	struct page_walk walk;
 	bool found;
@@ -203,21 +221,20 @@ struct tables_look {
 static void tables_look(void *data, const struct guest_vcpu *vcpu)
 {
 	struct tables_look *look = data;
-	const gva_t init_task = {look->layout->has_list ? look->layout->list.init_task : 0};
+	const struct os_kernel *layout = look->layout;
 	struct guest_regs regs = vcpu->regs;
-	uint64_t word;
 
 	if (look->found)
 		return;
-	look->found = kernel_tables_open(look->layout->page_tables, look->guest, &vcpu->regs, &look->walk);
-	if (look->found || look->layout->page_tables.value != 0)
+	look->found = page_walk_init_kernel(&look->walk, layout->page_tables, look->guest, &vcpu->regs);
+	if (look->found || layout->page_tables.value != 0 || !layout->list)
 		return;
-	processor_of(regs.processor)->memory->kernels(look->guest, look->layout->tasks.kernel_tables, &regs);
+	processor_of(regs.processor)->memory->kernels(look->guest, layout->page_tables.value, &regs);
 	page_walk_init_regs(&look->walk, look->guest, &regs);
-	look->found = page_walk_read_kernel(&look->walk, init_task, &word, sizeof(word));
+	look->found = layout->list->is_there(layout, &look->walk);
 }
 
-bool session_kernel_tables(const struct kernel_layout *layout, struct guest *guest, struct page_walk *walk)
+bool session_kernel_tables(const struct os_kernel *layout, struct guest *guest, struct page_walk *walk)
 {
 	struct tables_look look = {.layout = layout, .guest = guest};
 

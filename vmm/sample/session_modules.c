@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/session_modules.h"
 
-#include "linux/module_symbols.h"
+#include "guest/os.h"
 
 struct session_modules {
-	const struct module_layout *layout;
+	const struct os_kernel *kernel;
 	struct page_walk walk;
 	struct module_table table;
 	struct symtab *symtabs[MODULES_MAX]; /* NULL: not read yet, or none */
@@ -14,11 +14,11 @@ struct session_modules {
 
 struct session_modules *session_modules_read(struct session *session, GError **error)
 {
-	const struct kernel_layout *kernel = session_kernel(session);
+	const struct os_kernel *kernel = session_kernel(session);
 	struct page_walk walk;
 
-	if (!kernel->has_modules) {
-		const char *why = kernel->modules_why ? kernel->modules_why : kernel->tasks_why;
+	if (!kernel->modules) {
+		const char *why = kernel->why[OS_MODULES] ? kernel->why[OS_MODULES] : kernel->why[OS_TASKS];
 
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED, "cannot read the guest's modules: %s",
 		            why ? why : "its kernel has none");
@@ -31,10 +31,10 @@ struct session_modules *session_modules_read(struct session *session, GError **e
 	}
 	struct session_modules *modules = g_new0(struct session_modules, 1);
 
-	modules->layout = &kernel->modules;
+	modules->kernel = kernel;
 	modules->walk = walk;
 	modules->room = MODULE_SYMBOLS_BYTES_MAX;
-	module_table_update(&modules->table, modules->layout, &modules->walk, 0);
+	kernel->modules->update(kernel, &modules->table, &modules->walk, 0);
 	return modules;
 }
 
@@ -56,8 +56,8 @@ const struct symtab *session_modules_symtab(struct session_modules *modules, uns
 {
 	if (modules->tried[i])
 		return modules->symtabs[i];
-	struct symtab *symtab =
-		module_symbols_read(modules->layout, &modules->walk, &modules->table.modules[i], modules->room);
+	struct symtab *symtab = modules->kernel->modules->symbols(modules->kernel, &modules->walk,
+	                                                          &modules->table.modules[i], modules->room);
 
 	if (symtab) {
 		modules->room -= MIN(modules->room, symtab_bytes(symtab));

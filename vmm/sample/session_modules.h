@@ -6,7 +6,7 @@
 #ifndef VPROF_SAMPLE_SESSION_MODULES_H
 #define VPROF_SAMPLE_SESSION_MODULES_H
 
-#include "linux/module.h"
+#include "guest/module.h"
 #include "sample/session.h"
 
 struct session_modules;

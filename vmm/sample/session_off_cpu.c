@@ -10,21 +10,18 @@
 
 /* [I], but for the waits, which vCPU threads share. */
 struct off_cpu {
-	struct guest_breakpoint wake; /* of try_to_wake_up */
+	struct guest_breakpoint wake; /* of what ends waits */
 	bool sees_wakes;
 	struct session *session;
 	struct wait_table *waits;
 };
-
-/* include/linux/preempt.h: the bits of preempt_count() in interrupts and what they put off (softirqs, NMIs). */
-#define IN_INTERRUPT UINT32_C(0x00ff0100)
 
 /* ---- a switch, on the vCPU's thread ---- */
 
 struct switching {
 	struct session *session;
 	struct sampler *sampler;
-	const struct kernel_layout *kernel;
+	const struct os_kernel *kernel;
 	const struct task_view *view;
 	uint64_t time_ns;
 };
@@ -34,8 +31,7 @@ static bool task_of(const struct switching *switching, const struct task *task, 
 	/* Not the idle tasks: a vCPU that has nothing to do waits for nothing. */
 	if (task && task->tid == 0)
 		return false;
-	if (task && listed_task_read(&switching->kernel->list, &switching->kernel->tasks, switching->view->walk,
-	                             task->address, listed))
+	if (task && switching->kernel->list->read_at(switching->kernel, switching->view->walk, task->address, listed))
 		return true;
 	statistic_add(&switching->sampler->statistics.off_cpu_unread, 1);
 	return false;
@@ -147,54 +143,35 @@ void session_off_cpu_switched(struct session *session, unsigned vcpu, const stru
 
 /* ---- a wake-up, on the vCPU's thread ---- */
 
-/* Of the task that runs on this vCPU; 0: not known. */
-static gva_t preempt_count_at(const struct kernel_layout *kernel, const struct task_cpu *cpu, const struct task *task)
-{
-	if (kernel->preempt_count.value != 0)
-		return (gva_t){cpu->area + kernel->preempt_count.value};
-	return (gva_t){kernel->task_preempt_count != 0 ? task->address + kernel->task_preempt_count : 0};
-}
-
 static struct wake wake_of(struct session *session, unsigned vcpu, const struct guest_regs *regs)
 {
-	const struct kernel_layout *kernel = session->kernel.layout;
+	const struct os_kernel *kernel = session->kernel.layout;
 	struct wake wake = {.time_ns = clock_ns(CLOCK_MONOTONIC), .kind = VPROF_WAKER_TASK, .vcpu = vcpu};
 	struct task_cpu cpu = {0};
 	struct page_walk walk;
-	uint32_t count;
 
 	task_cpu_note(&cpu, regs);
-	if (!task_read(&kernel->tasks, &cpu, session->guest, regs, &walk, &wake.task))
+	if (!kernel->tasks->read(kernel, &cpu, session->guest, regs, &walk, &wake.task))
 		wake.kind = VPROF_WAKER_UNKNOWN;
-	else if (page_walk_read_kernel(&walk, preempt_count_at(kernel, &cpu, &wake.task), &count, sizeof(count)) &&
-	         (count & IN_INTERRUPT) != 0)
+	else if (kernel->switches->in_interrupt(kernel, &walk, &cpu, &wake.task))
 		wake.kind = VPROF_WAKER_INTERRUPT;
 	return wake;
 }
 
-/* Whether a task is in one of these states, and not only about to be. */
-static bool is_in(struct session *session, const struct guest_regs *regs, uint64_t task, uint32_t states)
-{
-	struct page_walk walk;
-	uint32_t state;
-
-	page_walk_init_regs(&walk, session->guest, regs);
-	return page_walk_read_kernel(&walk, (gva_t){task + session->kernel.layout->list.state}, &state,
-	                             sizeof(state)) &&
-	       (state & states) != 0;
-}
-
-/* try_to_wake_up(struct task_struct *p, unsigned int state, int wake_flags) */
 static void wake_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
                      const struct guest_gprs *gprs)
 {
 	struct off_cpu *off_cpu = (struct off_cpu *)breakpoint;
 
-	const uint64_t task = guest_gprs_argument(gprs, 0);
+	const struct os_kernel *kernel = off_cpu->session->kernel.layout;
+	const uint64_t task = kernel->switches->woken(gprs);
+	struct page_walk walk;
 
 	/* Most are of tasks that are not seen to wait, or wait for something else. */
-	if (!wait_is_open(off_cpu->waits, task) ||
-	    !is_in(off_cpu->session, regs, task, (uint32_t)guest_gprs_argument(gprs, 1)))
+	if (!wait_is_open(off_cpu->waits, task))
+		return;
+	page_walk_init_regs(&walk, off_cpu->session->guest, regs);
+	if (!kernel->switches->wakes(kernel, &walk, gprs))
 		return;
 	const struct wake wake = wake_of(off_cpu->session, vcpu, regs);
 
@@ -204,22 +181,23 @@ static void wake_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const s
 /* ---- the session ---- */
 
 /* Without a breakpoint that is free, there are waits without wakers. */
-static void wakes_start(struct off_cpu *off_cpu, const struct kernel_layout *kernel)
+static void wakes_start(struct off_cpu *off_cpu, const struct os_kernel *kernel)
 {
 	struct guest *guest = off_cpu->session->guest;
+	const gva_t at = kernel->switches->wake_at(kernel);
 
-	off_cpu->wake = (struct guest_breakpoint){.at = kernel->wake_up, .what = VPROF_OFF_CPU_EVENT, .hit = wake_hit};
+	off_cpu->wake = (struct guest_breakpoint){.at = at, .what = VPROF_OFF_CPU_EVENT, .hit = wake_hit};
 	off_cpu->sees_wakes =
-		guest->debug && kernel->wake_up.value != 0 && guest->debug->breakpoint_add(guest, &off_cpu->wake, NULL);
+		guest->debug && at.value != 0 && guest->debug->breakpoint_add(guest, &off_cpu->wake, NULL);
 }
 
 bool session_off_cpu_start(struct session *session, GError **error)
 {
-	const struct kernel_layout *kernel = session->kernel.layout;
+	const struct os_kernel *kernel = session->kernel.layout;
 
-	if (!kernel || !kernel->has_list) {
+	if (!kernel || !kernel->list) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED, "cannot record the waits of tasks: %s",
-		            kernel && kernel->list_why ? kernel->list_why : "tasks are not told apart");
+		            kernel && kernel->why[OS_LIST] ? kernel->why[OS_LIST] : "tasks are not told apart");
 		return false;
 	}
 	session->off_cpu = g_new0(struct off_cpu, 1);

@@ -10,7 +10,7 @@
 #ifndef VPROF_SAMPLE_SESSION_OFF_CPU_H
 #define VPROF_SAMPLE_SESSION_OFF_CPU_H
 
-#include "linux/task_match.h"
+#include "guest/task_match.h"
 #include "sample/session.h"
 
 /* For a session that has started, with off_cpu; main thread. Errors: SESSION_ERROR_UNSUPPORTED. */

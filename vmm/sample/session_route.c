@@ -37,16 +37,13 @@ static void route_throttle(void *data, unsigned vcpu, const struct counter_throt
 
 bool session_route_start(struct session *session, const struct sampler_config *config, GError **error)
 {
-	const struct kernel_layout *layout = session->kernel.layout;
 	const struct counter_route_config wanted = {
 		.events = config->session->events,
 		.n_events = config->session->n_events,
 		.rate = config->session->rate,
 		.unwind = config->unwind,
-		.tasks = config->kernel ? &config->kernel->tasks : NULL,
-		.interrupt_stack = layout ? layout->interrupt_stack : (gva_t){0},
-		.areas = layout && layout->has_areas ? &layout->areas : NULL,
-		.page_tables = layout ? layout->page_tables : (gva_t){0},
+		.kernel = session->kernel.layout,
+		.tasks = config->kernel != NULL,
 		.user_stack = config->tables,
 		.host = config->session->host,
 		.take = route_take,

@@ -3,32 +3,32 @@
 
 #include <string.h>
 
-#include "linux/kernel.h"
+#include "guest/os.h"
 
 #define SWITCHES_TRIED 3u /* looks at a task that runs now and then, until one of them is whole */
 
 struct looker {
 	struct guest *guest;
-	const struct kernel_layout *kernel;
+	const struct os_kernel *kernel;
 	const struct task_look_config *config;
 	struct task_look *look;
 	struct unwind_config unwind;
 	struct module_table *modules;
 	struct page_walk walk; /* by the kernel's own tables */
-	struct cpu_area areas[GUEST_VCPUS_MAX];
+	struct os_area areas[GUEST_VCPUS_MAX];
 	size_t n_areas;
 	GHashTable *by_task; /* the numbers of tasks in the look, and 1, by the addresses of their task_structs */
 	gint64 until_us;
 };
 
-static bool layout_check(const struct kernel_layout *kernel, GError **error)
+static bool layout_check(const struct os_kernel *kernel, GError **error)
 {
-	if (kernel->has_list)
+	if (kernel->list)
 		return true;
 	g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED, "cannot read the guest's tasks: %s",
-	            kernel->tasks_why  ? kernel->tasks_why
-	            : kernel->list_why ? kernel->list_why
-	                               : "its kernel's image is not known");
+	            kernel->why[OS_TASKS]  ? kernel->why[OS_TASKS]
+	            : kernel->why[OS_LIST] ? kernel->why[OS_LIST]
+	                                   : "its kernel's image is not known");
 	return false;
 }
 
@@ -37,14 +37,14 @@ static bool layout_check(const struct kernel_layout *kernel, GError **error)
 static const char *cgroup_name(struct looker *looker, const struct task *task)
 {
 	GHashTable *known = looker->look->cgroups;
-	char buffer[CGROUP_PATH_BYTES];
-	struct cgroup cgroup;
+	char buffer[OS_GROUP_PATH_BYTES];
+	struct os_group cgroup;
 	void *path;
 
-	if (!looker->kernel->has_cgroups || !cgroup_read(&looker->kernel->cgroups, &looker->walk, task, &cgroup))
+	if (!looker->kernel->groups || !looker->kernel->groups->read(looker->kernel, &looker->walk, task, &cgroup))
 		return NULL;
 	if (!g_hash_table_lookup_extended(known, GSIZE_TO_POINTER(cgroup.node), NULL, &path)) {
-		path = g_strdup(cgroup_path(&looker->kernel->cgroups, &looker->walk, &cgroup, buffer));
+		path = g_strdup(looker->kernel->groups->path(looker->kernel, &looker->walk, &cgroup, buffer));
 		g_hash_table_insert(known, GSIZE_TO_POINTER(cgroup.node), path);
 	}
 	return path;
@@ -85,7 +85,7 @@ static struct page_walk walk_of(struct looker *looker, const struct task *task, 
 {
 	struct page_walk walk = looker->walk;
 
-	unwind->user = looker->look->code && task_walk_open(&looker->kernel->tasks, &looker->walk, task, &walk);
+	unwind->user = looker->look->code && looker->kernel->tasks->space(looker->kernel, &looker->walk, task, &walk);
 	unwind->code = unwind->user ? looked_code_read(looker->look->code, &walk, task) : NULL;
 	*python = (struct python_of){looker->look->code, task->mm};
 	unwind->python_found = python_found;
@@ -96,7 +96,7 @@ static struct page_walk walk_of(struct looker *looker, const struct task *task, 
 /* The chain of a task that is not on a processor; false if it was on one meanwhile. */
 static bool chain_of_sleeper(struct looker *looker, struct looked_task *task)
 {
-	const struct task_list_layout *layout = &looker->kernel->list;
+	const struct os_list *list = looker->kernel->list;
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	struct unwind_config unwind = looker->unwind;
 	struct python_of python;
@@ -107,20 +107,20 @@ static bool chain_of_sleeper(struct looker *looker, struct looked_task *task)
 
 	task->end = UNWIND_UNREADABLE;
 	page_walk_read_ahead(&walk, (gva_t){task->listed.stack_pointer}, stack);
-	if (listed_task_frame(layout, &walk, &task->listed, &frame))
+	if (list->frame(looker->kernel, &walk, &task->listed, &frame))
 		n = unwind_from(&unwind, &walk, &frame, chain, &task->end);
-	if (!listed_task_sleeps_on(layout, &looker->kernel->tasks, &looker->walk, &task->listed))
+	if (!list->sleeps_on(looker->kernel, &looker->walk, &task->listed))
 		return false;
 	chain_keep(looker, task, chain, n);
 	if (task->listed.state != 'R')
-		task->wait_channel = task_wait_channel(layout, chain, n);
+		task->wait_channel = list->wait_channel(looker->kernel, chain, n);
 	return true;
 }
 
 /* One that has ended (Z, X) has no stack that means anything. */
 static void sleeper_look(struct looker *looker, struct looked_task *task)
 {
-	const struct kernel_layout *kernel = looker->kernel;
+	const struct os_kernel *kernel = looker->kernel;
 
 	for (unsigned i = 0; i < SWITCHES_TRIED && !task->listed.on_cpu; i++) {
 		if (task->listed.state == 'Z' || task->listed.state == 'X')
@@ -132,8 +132,7 @@ static void sleeper_look(struct looker *looker, struct looked_task *task)
 		if (chain_of_sleeper(looker, task))
 			return;
 		/* It has ended if it cannot be read any more. */
-		if (!listed_task_read(&kernel->list, &kernel->tasks, &looker->walk, task->listed.task.address,
-		                      &task->listed))
+		if (!kernel->list->read_at(kernel, &looker->walk, task->listed.task.address, &task->listed))
 			break;
 	}
 	if (!task->listed.on_cpu)
@@ -144,8 +143,7 @@ static void sleeper_look(struct looker *looker, struct looked_task *task)
 static void rest_look(struct looker *looker, struct looked_task *task)
 {
 	if (task->listed.on_cpu)
-		listed_task_read(&looker->kernel->list, &looker->kernel->tasks, &looker->walk,
-		                 task->listed.task.address, &task->listed);
+		looker->kernel->list->read_at(looker->kernel, &looker->walk, task->listed.task.address, &task->listed);
 	sleeper_look(looker, task);
 	task->runs = task->listed.on_cpu;
 	looker->look->unseen += task->runs;
@@ -172,21 +170,23 @@ static uint64_t task_of(struct looker *looker, const struct guest_vcpu *vcpu)
 	struct page_walk walk;
 	struct task task;
 
-	return task_read(&looker->kernel->tasks, &cpu, looker->guest, &vcpu->regs, &walk, &task) ? task.address : 0;
+	return looker->kernel->tasks->read(looker->kernel, &cpu, looker->guest, &vcpu->regs, &walk, &task)
+	               ? task.address
+	               : 0;
 }
 
 static struct looked_task *task_get(struct looker *looker, uint64_t address)
 {
-	const struct task_view view = {.layout = &looker->kernel->tasks, .walk = &looker->walk};
+	const struct task_view view = {.kernel = looker->kernel, .walk = &looker->walk};
 	const struct task_targets *targets = looker->config->targets;
-	const struct kernel_layout *kernel = looker->kernel;
+	const struct os_kernel *kernel = looker->kernel;
 	size_t i = GPOINTER_TO_SIZE(g_hash_table_lookup(looker->by_task, GSIZE_TO_POINTER(address)));
 	struct looked_task task = {.runs = true};
 
 	if (i != 0)
 		return &g_array_index(looker->look->tasks, struct looked_task, i - 1);
 	/* An idle task, or one that began after the list was read. */
-	if (!listed_task_read(&kernel->list, &kernel->tasks, &looker->walk, address, &task.listed) ||
+	if (!kernel->list->read_at(kernel, &looker->walk, address, &task.listed) ||
 	    (targets && !task_targets_match(targets, NULL, &view, &task.listed.task)))
 		return NULL;
 	task.cgroup = cgroup_name(looker, &task.listed.task);
@@ -226,7 +226,7 @@ static void vcpu_take(void *data, const struct guest_vcpu *vcpu)
 static void task_take(struct looker *looker, const struct listed_task *listed)
 {
 	const struct task_look_config *config = looker->config;
-	const struct task_view view = {.layout = &looker->kernel->tasks, .walk = &looker->walk};
+	const struct task_view view = {.kernel = looker->kernel, .walk = &looker->walk};
 	struct looked_task task = {.listed = *listed};
 
 	if (config->targets && !task_targets_match(config->targets, NULL, &view, &listed->task))
@@ -241,7 +241,7 @@ static void tasks_take(struct looker *looker)
 {
 	struct task_list list;
 
-	task_list_read(&looker->kernel->list, &looker->kernel->tasks, &looker->walk, &list);
+	looker->kernel->list->read(looker->kernel, &looker->walk, &list);
 	looker->look->end = list.end;
 	for (guint i = 0; i < list.tasks->len; i++)
 		task_take(looker, &g_array_index(list.tasks, struct listed_task, i));
@@ -253,8 +253,9 @@ static void chains_take(struct looker *looker)
 {
 	GArray *tasks = looker->look->tasks;
 
-	if (looker->kernel->has_areas)
-		looker->n_areas = cpu_areas_read(&looker->kernel->areas, &looker->walk, looker->areas, GUEST_VCPUS_MAX);
+	if (looker->kernel->areas)
+		looker->n_areas =
+			looker->kernel->areas->read(looker->kernel, &looker->walk, looker->areas, GUEST_VCPUS_MAX);
 	looker->until_us = g_get_monotonic_time() + TASK_LOOK_US_MAX;
 	if (looker->guest->ops->vcpus_look)
 		looker->guest->ops->vcpus_look(looker->guest, vcpu_take, looker);
@@ -268,7 +269,7 @@ static void chains_take(struct looker *looker)
 
 struct task_look *task_look_new(struct session *session, const struct task_look_config *config, GError **error)
 {
-	const struct kernel_layout *kernel = session_kernel(session);
+	const struct os_kernel *kernel = session_kernel(session);
 	g_autofree struct looker *looker = g_new0(struct looker, 1);
 
 	looker->guest = session_guest(session);
@@ -289,15 +290,15 @@ struct task_look *task_look_new(struct session *session, const struct task_look_
 	look->words = g_new(uint64_t, TASK_LOOK_CHAIN_WORDS_MAX);
 	look->cgroups = g_hash_table_new_full(NULL, NULL, NULL, g_free);
 	looker->by_task = g_hash_table_new(NULL, NULL);
-	looker->unwind = (struct unwind_config){
-		.orc = session_orc(session), .depth = config->depth, .entry_record = kernel->entry_record};
-	look->orc = looker->unwind.orc != NULL;
-	if (look->orc && kernel->has_modules) {
-		module_table_update(modules, &kernel->modules, &looker->walk, 0);
+	looker->unwind = session_unwinding(session);
+	looker->unwind.depth = config->depth;
+	look->orc = looker->unwind.tables != NULL;
+	if (look->orc && kernel->modules) {
+		kernel->modules->update(kernel, modules, &looker->walk, 0);
 		looker->unwind.modules = modules;
 	}
-	if (config->user && kernel->has_mappings)
-		look->code = looked_code_new(&kernel->mappings, session_tables(session));
+	if (config->user && kernel->mappings)
+		look->code = looked_code_new(kernel, session_tables(session));
 	tasks_take(looker);
 	chains_take(looker);
 	g_hash_table_unref(looker->by_task);

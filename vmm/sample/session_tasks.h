@@ -7,9 +7,9 @@
 #ifndef VPROF_SAMPLE_SESSION_TASKS_H
 #define VPROF_SAMPLE_SESSION_TASKS_H
 
+#include "guest/task.h"
+#include "guest/task_match.h"
 #include "guest/unwind.h"
-#include "linux/task_list.h"
-#include "linux/task_match.h"
 #include "sample/looked_code.h"
 #include "sample/session.h"
 

@@ -61,7 +61,7 @@ struct turn {
 /* One look. */
 struct looker {
 	struct session *session;
-	const struct kernel_layout *kernel;
+	const struct os_kernel *kernel;
 	struct page_walk walk; /* by the kernel's own tables */
 	uint64_t area;         /* of any processor; 0: not known */
 	uint64_t now_ns;
@@ -85,10 +85,10 @@ struct wall_sample {
 static bool task_stands(const struct counter_sample *sample)
 {
 	struct wall_sample *wall = (struct wall_sample *)sample;
-	const struct kernel_layout *kernel = wall->looker->kernel;
+	const struct os_kernel *kernel = wall->looker->kernel;
 	struct page_walk walk = wall->looker->walk;
 
-	wall->torn = !listed_task_sleeps_on(&kernel->list, &kernel->tasks, &walk, wall->turn->task);
+	wall->torn = !kernel->list->sleeps_on(kernel, &walk, wall->turn->task);
 	return !wall->torn;
 }
 
@@ -111,7 +111,7 @@ static bool task_walk(struct looker *looker, struct sampler *sampler, const stru
 	struct wall_sample wall = {.looker = looker, .turn = turn};
 	struct vprof_wait *facts = &turn->made->facts;
 	struct page_walk walk;
-	struct lock_wait lock;
+	struct os_lock lock;
 	struct task owner;
 	struct frame frame;
 
@@ -121,7 +121,7 @@ static bool task_walk(struct looker *looker, struct sampler *sampler, const stru
 		return false;
 	}
 	/* Its own address space, for the part of its chain in user space. */
-	task_walk_open(&looker->kernel->tasks, &looker->walk, &task->task, &walk);
+	looker->kernel->tasks->space(looker->kernel, &looker->walk, &task->task, &walk);
 	wall.sample = wait_sample(&task->task, wait_state(task->state), &frame, &walk);
 	wall.sample.overflow =
 		(struct counter_overflow){.event = session_config_wall(&looker->session->config), .period = period_ns};
@@ -297,28 +297,18 @@ static void tasks_take(struct looker *looker, const GArray *tasks)
 	statistic_add(&looker->session->samplers[0].statistics.wall_later, later);
 }
 
-static void area_find(struct looker *looker)
-{
-	struct cpu_area area;
-
-	if (looker->kernel->has_areas && cpu_areas_read(&looker->kernel->areas, &looker->walk, &area, 1) == 1)
-		looker->area = area.area;
-	else
-		looker->area = task_first_area(&looker->kernel->tasks, &looker->walk);
-}
-
 static bool looker_open(struct looker *looker, struct session *session, uint64_t now_ns)
 {
 	looker->session = session;
 	looker->kernel = session->kernel.layout;
 	looker->now_ns = now_ns;
 	/* After a reset, it may be another kernel, of which nothing is known yet. */
-	if (session->suspended || !looker->kernel || !looker->kernel->has_list ||
+	if (session->suspended || !looker->kernel || !looker->kernel->list ||
 	    !session_kernel_walk(session, &looker->walk))
 		return false;
 	if (session->tables)
 		looker->n_tables = table_store_count(session->tables);
-	area_find(looker);
+	looker->area = looker->kernel->tasks->any_area(looker->kernel, &looker->walk);
 	return true;
 }
 
@@ -349,7 +339,7 @@ unsigned session_wall_look(struct session *session, uint64_t now_ns)
 		statistic_add(&sampler->statistics.wall_broken, 1);
 		return 0;
 	}
-	task_list_read(&looker->kernel->list, &looker->kernel->tasks, &looker->walk, &list);
+	looker->kernel->list->read(looker->kernel, &looker->walk, &list);
 	statistic_add(&sampler->statistics.wall_broken, list.end != TASK_LIST_WHOLE);
 	wall->look++;
 	tasks_take(looker, list.tasks);
@@ -392,11 +382,11 @@ static gboolean timer_due(gpointer data)
 
 bool session_wall_start(struct session *session, GError **error)
 {
-	const struct kernel_layout *kernel = session->kernel.layout;
+	const struct os_kernel *kernel = session->kernel.layout;
 
-	if (!session_has_tasks(session) || !kernel->has_list) {
+	if (!session_has_tasks(session) || !kernel->list) {
 		const char *why = session_tasks_why(session) ? session_tasks_why(session)
-		                  : kernel                   ? kernel->list_why
+		                  : kernel                   ? kernel->why[OS_LIST]
 		                                             : NULL;
 
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED, "cannot look at the tasks that wait: %s",

@@ -4,7 +4,6 @@
 #include "guest/gprs.h"
 #include "sample/session_config.h"
 
-/* __switch_to(struct task_struct *prev, struct task_struct *next) */
 static void probe_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
                       const struct guest_gprs *gprs)
 {
@@ -15,17 +14,19 @@ static void probe_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const 
 	task_cpu_note(&cpu, regs);
 	struct page_walk walk;
 	struct task previous, next;
-	bool knows_previous =
-		task_read_at(probe->layout, &cpu, probe->guest, regs, guest_gprs_argument(gprs, 0), &walk, &previous);
-	bool knows_next =
-		task_read_at(probe->layout, &cpu, probe->guest, regs, guest_gprs_argument(gprs, 1), &walk, &next);
-	const struct task_view view = {probe->layout, &walk, regs};
+	const struct os_kernel *kernel = probe->kernel;
+	uint64_t from, to;
+
+	kernel->switches->tasks(gprs, &from, &to);
+	bool knows_previous = kernel->tasks->read_at(kernel, &cpu, probe->guest, regs, from, &walk, &previous);
+	bool knows_next = kernel->tasks->read_at(kernel, &cpu, probe->guest, regs, to, &walk, &next);
+	const struct task_view view = {kernel, &walk, regs};
 
 	probe->switched(probe, vcpu, &view, knows_previous ? &previous : NULL, knows_next ? &next : NULL);
 }
 
-bool switch_probe_add(struct switch_probe *probe, struct guest *guest, const struct kernel_layout *kernel,
-                      const char *what, GError **error)
+bool switch_probe_add(struct switch_probe *probe, struct guest *guest, const struct os_kernel *kernel, const char *what,
+                      GError **error)
 {
 	if (!guest->debug) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
@@ -33,14 +34,16 @@ bool switch_probe_add(struct switch_probe *probe, struct guest *guest, const str
 		            guest->kind);
 		return false;
 	}
-	if (!kernel->has_tasks || kernel->switch_to.value == 0) {
+	const gva_t at = kernel->switches ? kernel->switches->at(kernel) : (gva_t){0};
+
+	if (!kernel->tasks || at.value == 0) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED, "cannot see context switches for %s: %s",
-		            what, kernel->has_tasks ? "the kernel has no symbol __switch_to" : kernel->tasks_why);
+		            what, kernel->tasks ? kernel->why[OS_SWITCHES] : kernel->why[OS_TASKS]);
 		return false;
 	}
 	probe->guest = guest;
-	probe->layout = &kernel->tasks;
-	probe->breakpoint = (struct guest_breakpoint){.at = kernel->switch_to, .what = what, .hit = probe_hit};
+	probe->kernel = kernel;
+	probe->breakpoint = (struct guest_breakpoint){.at = at, .what = what, .hit = probe_hit};
 	return guest->debug->breakpoint_add(guest, &probe->breakpoint, error);
 }
 

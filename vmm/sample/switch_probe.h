@@ -4,8 +4,8 @@
 #define VPROF_SAMPLE_SWITCH_PROBE_H
 
 #include "guest/guest_debug.h"
-#include "linux/kernel.h"
-#include "linux/task_match.h"
+#include "guest/os.h"
+#include "guest/task_match.h"
 
 /* Embedded by the user, and not changed from switch_probe_add to switch_probe_remove. */
 struct switch_probe {
@@ -17,12 +17,12 @@ struct switch_probe {
 	                 const struct task *previous, const struct task *next);
 	struct guest_breakpoint breakpoint; /* this and the rest is set by switch_probe_add */
 	struct guest *guest;
-	const struct task_layout *layout;
+	const struct os_kernel *kernel;
 };
 
 /* Main thread. Errors: SESSION_ERROR_UNSUPPORTED, GUEST_ERROR; messages name `what` it is for. */
-bool switch_probe_add(struct switch_probe *probe, struct guest *guest, const struct kernel_layout *kernel,
-                      const char *what, GError **error);
+bool switch_probe_add(struct switch_probe *probe, struct guest *guest, const struct os_kernel *kernel, const char *what,
+                      GError **error);
 void switch_probe_remove(struct switch_probe *probe);
 
 #endif

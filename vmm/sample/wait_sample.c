@@ -27,32 +27,31 @@ bool wait_is_shown(const struct listed_task *task, char state, bool idle)
 	return !without_work && wait_state(state) != VPROF_TASK_RUNNING;
 }
 
-bool wait_frame_find(const struct kernel_layout *kernel, const struct unwind_config *unwind, struct page_walk *walk,
+bool wait_frame_find(const struct os_kernel *kernel, const struct unwind_config *unwind, struct page_walk *walk,
                      const struct listed_task *task, struct frame *frame)
 {
-	const struct task_list_layout *layout = &kernel->list;
 	enum unwind_end end;
 
-	if (!listed_task_frame(layout, walk, task, frame))
+	if (!kernel->list->frame(kernel, walk, task, frame))
 		return false;
 	struct frame caller = *frame;
 
-	for (unsigned i = 0; i < SCHEDULER_FRAMES && task_only_schedules(layout, caller.ip); i++)
+	for (unsigned i = 0; i < SCHEDULER_FRAMES && kernel->list->only_schedules(kernel, caller.ip); i++)
 		if (unwind_step(unwind, walk, &caller, &end) == STEP_DONE || caller.user)
 			return true;
 	*frame = caller;
 	return true;
 }
 
-void wait_lock_find(const struct kernel_layout *kernel, struct page_walk *walk, const struct listed_task *task,
-                    struct lock_wait *lock, struct task *owner)
+void wait_lock_find(const struct os_kernel *kernel, struct page_walk *walk, const struct listed_task *task,
+                    struct os_lock *lock, struct task *owner)
 {
 	struct listed_task found;
 
-	*lock = (struct lock_wait){.lock = 0};
+	*lock = (struct os_lock){.lock = 0};
 	*owner = (struct task){.address = 0};
-	if (kernel->has_locks && lock_wait_find(&kernel->locks, walk, task->task.address, task->stack_pointer, lock) &&
-	    lock->owner != 0 && listed_task_read(&kernel->list, &kernel->tasks, walk, lock->owner, &found))
+	if (kernel->waits && kernel->waits->lock(kernel, walk, task, lock) && lock->owner != 0 &&
+	    kernel->list->read_at(kernel, walk, lock->owner, &found))
 		*owner = found.task;
 }
 

@@ -5,8 +5,8 @@
 
 #include "counter/route.h"
 #include "guest/frame.h"
+#include "guest/os.h"
 #include "guest/unwind.h"
-#include "linux/kernel.h"
 
 /* enum vprof_task_state (vprof/recording.h) of ps(1)'s letter; VPROF_TASK_RUNNING for those that do not wait. */
 uint8_t wait_state(char letter);
@@ -18,12 +18,12 @@ bool wait_is_shown(const struct listed_task *task, char state, bool idle);
  * The innermost frame that is not the scheduler's, of a task that has switched away: what waits. `unwind`: of the
  * session.
  */
-bool wait_frame_find(const struct kernel_layout *kernel, const struct unwind_config *unwind, struct page_walk *walk,
+bool wait_frame_find(const struct os_kernel *kernel, const struct unwind_config *unwind, struct page_walk *walk,
                      const struct listed_task *task, struct frame *frame);
 
 /* The lock that it waits for; *lock and *owner, the task that holds it, become zero where they are not known. */
-void wait_lock_find(const struct kernel_layout *kernel, struct page_walk *walk, const struct listed_task *task,
-                    struct lock_wait *lock, struct task *owner);
+void wait_lock_find(const struct os_kernel *kernel, struct page_walk *walk, const struct listed_task *task,
+                    struct os_lock *lock, struct task *owner);
 
 /* The sample of a task that waits in this frame. `walk`: in its process, or any with the kernel's part. */
 struct counter_sample wait_sample(const struct task *task, uint8_t state, const struct frame *frame,

@@ -9,8 +9,8 @@
 
 #include <vprof/recording.h>
 
-#include "linux/lock.h"
-#include "linux/task.h"
+#include "guest/os.h"
+#include "guest/task.h"
 
 /* A wait that has begun. */
 struct wait {
@@ -18,7 +18,7 @@ struct wait {
 	uint64_t since_ns;
 	uint64_t queued_ns; /* of its task then */
 	char state;
-	struct lock_wait lock;
+	struct os_lock lock;
 	struct task owner; /* of the lock; address 0: not known */
 };
 

@@ -4,7 +4,7 @@
 #define VPROF_SAMPLE_WATCH_HUB_H
 
 #include "guest/guest.h"
-#include "linux/task.h"
+#include "guest/task.h"
 
 #define WATCHERS_MAX 64u
 

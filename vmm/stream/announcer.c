@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "stream/announcer.h"
 
+#include "guest/os.h"
 #include "lib/record/clock.h"
-#include "linux/cgroup.h"
-#include "linux/vma.h"
 
 #define NS_PER_S 1000000000
 
 /* The longest text, and what a PERF_RECORD_MMAP2 has beside it: header, fields and sample_id have 104. */
-#define TEXT_BYTES_MAX MAX(FILE_NAME_BYTES, CGROUP_PATH_BYTES)
+#define TEXT_BYTES_MAX MAX(OS_FILE_NAME_BYTES, OS_GROUP_PATH_BYTES)
 #define RECORD_BYTES (128u + TEXT_BYTES_MAX)
 
 /* ---- what announcements may cost ---- */

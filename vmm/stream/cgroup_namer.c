@@ -3,19 +3,19 @@
 
 #include <string.h>
 
-void cgroup_namer_init(struct cgroup_namer *namer, const struct cgroup_layout *layout, struct announcer *announcer)
+void cgroup_namer_init(struct cgroup_namer *namer, const struct os_kernel *kernel, struct announcer *announcer)
 {
-	*namer = (struct cgroup_namer){.layout = layout, .announcer = announcer};
+	*namer = (struct cgroup_namer){.kernel = kernel, .announcer = announcer};
 }
 
 /* The same id at another address is a new cgroup: the old one is gone. */
-static bool same_cgroup(const struct cgroup *a, const struct cgroup *b)
+static bool same_cgroup(const struct os_group *a, const struct os_group *b)
 {
 	return a->id == b->id && a->node == b->node;
 }
 
 /* The entry of `cgroup`. A new one replaces the oldest of its bucket. Valid until the next call. */
-static struct cgroup_seen *seen_find(struct cgroup_namer *namer, const struct cgroup *cgroup)
+static struct cgroup_seen *seen_find(struct cgroup_namer *namer, const struct os_group *cgroup)
 {
 	struct cgroup_seen *bucket =
 		namer->seen[(cgroup->id * UINT64_C(0x9e3779b97f4a7c15) >> 32) % CGROUP_NAMER_BUCKETS];
@@ -35,12 +35,12 @@ static struct cgroup_seen *seen_find(struct cgroup_namer *namer, const struct cg
 static bool path_write(struct cgroup_namer *namer, struct page_walk *walk, struct cgroup_seen *seen,
                        const struct record_id *id)
 {
-	char buffer[CGROUP_PATH_BYTES];
+	char buffer[OS_GROUP_PATH_BYTES];
 
 	if (announcer_room(namer->announcer, ANNOUNCE_CGROUPS, id->time_ns) == 0)
 		return false;
 	const uint64_t begin_ns = announcer_begin(namer->announcer);
-	const char *path = cgroup_path(namer->layout, walk, &seen->cgroup, buffer);
+	const char *path = namer->kernel->groups->path(namer->kernel, walk, &seen->cgroup, buffer);
 
 	announcer_end(namer->announcer, begin_ns);
 	if (!path)
@@ -51,9 +51,9 @@ static bool path_write(struct cgroup_namer *namer, struct page_walk *walk, struc
 uint64_t cgroup_namer_task(struct cgroup_namer *namer, struct page_walk *walk, const struct task *task,
                            const struct record_id *id)
 {
-	struct cgroup cgroup;
+	struct os_group cgroup;
 
-	if (!cgroup_read(namer->layout, walk, task, &cgroup))
+	if (!namer->kernel->groups->read(namer->kernel, walk, task, &cgroup))
 		return 0;
 	struct cgroup_seen *seen = seen_find(namer, &cgroup);
 

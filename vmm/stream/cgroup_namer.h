@@ -6,7 +6,7 @@
 #ifndef VPROF_STREAM_CGROUP_NAMER_H
 #define VPROF_STREAM_CGROUP_NAMER_H
 
-#include "linux/cgroup.h"
+#include "guest/os.h"
 #include "stream/announcer.h"
 
 #define CGROUP_NAMER_BUCKETS 64u
@@ -15,19 +15,19 @@
 
 /* A cgroup that was seen; id 0: free. */
 struct cgroup_seen {
-	struct cgroup cgroup;
+	struct os_group cgroup;
 	unsigned tries; /* attempts left; 0: the path is written, or cannot be read */
 };
 
 /* The vCPU's thread only. */
 struct cgroup_namer {
-	const struct cgroup_layout *layout;
+	const struct os_kernel *kernel;
 	struct announcer *announcer;
 	struct cgroup_seen seen[CGROUP_NAMER_BUCKETS][CGROUP_NAMER_WAYS]; /* the newest first */
 };
 
 /* Everything is borrowed. */
-void cgroup_namer_init(struct cgroup_namer *namer, const struct cgroup_layout *layout, struct announcer *announcer);
+void cgroup_namer_init(struct cgroup_namer *namer, const struct os_kernel *kernel, struct announcer *announcer);
 
 /*
  * Call before the sample with this id is written. Returns the id of the task's cgroup, and writes the path if it is

@@ -10,11 +10,11 @@
 #define VDSO "[vdso]"      /* and the library that the kernel maps, which is in no file */
 #define USER_SPACE_END (UINT64_C(1) << 63)
 
-void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct announcer *announcer,
+void mapper_init(struct mapper *mapper, const struct os_kernel *kernel, struct announcer *announcer,
                  struct table_store *tables)
 {
 	memset(mapper, 0, sizeof(*mapper)); /* too large for a stack, which a compound literal may be made on */
-	mapper->layout = layout;
+	mapper->kernel = kernel;
 	mapper->announcer = announcer;
 	mapper->tables = tables;
 }
@@ -24,13 +24,13 @@ struct look {
 	struct mapper *mapper;
 	struct page_walk *walk;
 	const struct record_id *id;
-	struct vma head; /* the last mapping of a file's first byte */
-	bool again;      /* for build-ids only */
-	bool written;    /* every mapping is in the ring */
-	bool complete;   /* with its build-id */
-	uint64_t from;   /* mappings below are in the ring, of earlier looks */
-	uint64_t ahead;  /* so is this one, of a sample; 0: none */
-	uint64_t next;   /* the first mapping that is left to the next look; 0: none */
+	struct os_mapping head; /* the last mapping of a file's first byte */
+	bool again;             /* for build-ids only */
+	bool written;           /* every mapping is in the ring */
+	bool complete;          /* with its build-id */
+	uint64_t from;          /* mappings below are in the ring, of earlier looks */
+	uint64_t ahead;         /* so is this one, of a sample; 0: none */
+	uint64_t next;          /* the first mapping that is left to the next look; 0: none */
 	uint64_t user_ip;
 	int64_t floor;     /* what the look leaves of the budget's bytes */
 	uint64_t until_ns; /* what it may take of the budget's time, by announcer_begin's clock */
@@ -46,12 +46,12 @@ static void place_note(const struct look *look, uint64_t file, const uint8_t *bu
 {
 	uint64_t mapping;
 
-	if (page_walk_read_kernel(look->walk, (gva_t){file + look->mapper->layout->file_mapping}, &mapping,
-	                          sizeof(mapping)))
+	if (look->mapper->kernel->mappings->file_pages(look->mapper->kernel, look->walk, file, &mapping))
 		file_places_note(table_store_places(look->mapper->tables), build_id, n, mapping);
 }
 
-static size_t build_id_read(struct look *look, const struct vma *vma, uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX])
+static size_t build_id_read(struct look *look, const struct os_mapping *vma,
+                            uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX])
 {
 	size_t n;
 
@@ -100,7 +100,7 @@ static bool gap_write(struct look *look, uint64_t end)
 	return true;
 }
 
-static bool code_add(struct look *look, const struct vma *vma)
+static bool code_add(struct look *look, const struct os_mapping *vma)
 {
 	if (!gap_write(look, vma->start))
 		return false;
@@ -115,7 +115,7 @@ static bool code_add(struct look *look, const struct vma *vma)
 }
 
 /* With this build-id, or with one that cannot be read now. What no range is known of is written for a build-id only. */
-static bool was_written(const struct look *look, const struct vma *vma, const uint8_t *build_id, size_t n)
+static bool was_written(const struct look *look, const struct os_mapping *vma, const uint8_t *build_id, size_t n)
 {
 	const struct user_range *range = user_code_find(&look->before->user, vma->start);
 
@@ -130,7 +130,7 @@ static bool was_written(const struct look *look, const struct vma *vma, const ui
 }
 
 /* Over the budget, only the mapping that the sample itself is in is written. */
-static bool is_due(struct look *look, const struct vma *vma)
+static bool is_due(struct look *look, const struct os_mapping *vma)
 {
 	if (vma->start < look->from || vma->start == look->ahead)
 		return false;
@@ -147,12 +147,13 @@ static bool is_due(struct look *look, const struct vma *vma)
 }
 
 /* Nothing is left that the look is for. */
-static bool is_over(const struct look *look, const struct vma *vma)
+static bool is_over(const struct look *look, const struct os_mapping *vma)
 {
 	return look->next != 0 && look->now.user.n == USER_CODE_RANGES && vma->start > look->user_ip;
 }
 
-static bool mapping_write(struct look *look, const struct vma *vma, const char *name, const uint8_t *build_id, size_t n)
+static bool mapping_write(struct look *look, const struct os_mapping *vma, const char *name, const uint8_t *build_id,
+                          size_t n)
 {
 	const struct record_mmap mapping = {
 		.mode = PERF_RECORD_MISC_USER,
@@ -170,7 +171,7 @@ static bool mapping_write(struct look *look, const struct vma *vma, const char *
 }
 
 /* Code without a file that begins as a library does. */
-static bool is_vdso(const struct look *look, const struct vma *vma)
+static bool is_vdso(const struct look *look, const struct os_mapping *vma)
 {
 	uint8_t magic[SELFMAG];
 
@@ -178,11 +179,12 @@ static bool is_vdso(const struct look *look, const struct vma *vma)
 	       memcmp(magic, ELFMAG, sizeof(magic)) == 0;
 }
 
-static bool mapping_look(const struct vma *vma, void *data)
+static bool mapping_look(const struct os_mapping *vma, void *data)
 {
 	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
 	struct look *look = data;
-	char buffer[FILE_NAME_BYTES];
+	const struct os_mappings *mappings = look->mapper->kernel->mappings;
+	char buffer[OS_FILE_NAME_BYTES];
 	const char *name = ANONYMOUS;
 
 	if (vma->file != 0 && vma->file_offset == 0)
@@ -195,7 +197,7 @@ static bool mapping_look(const struct vma *vma, void *data)
 		look->head = *vma;
 		name = VDSO;
 	} else if (vma->file == 0) {
-		look->head = (struct vma){0};
+		look->head = (struct os_mapping){0};
 	}
 	if (!code_add(look, vma))
 		return false;
@@ -205,14 +207,14 @@ static bool mapping_look(const struct vma *vma, void *data)
 	if (!due)
 		return true;
 	if (vma->file != 0)
-		name = vma_file_name(look->mapper->layout, look->walk, vma->file, buffer);
+		name = mappings->file_name(look->mapper->kernel, look->walk, vma->file, buffer);
 	if (name)
 		return mapping_write(look, vma, name, build_id, n);
 	look->written = false;
 	return true;
 }
 
-static bool same_state(const struct vma_state *a, const struct vma_state *b)
+static bool same_state(const struct os_mapping_state *a, const struct os_mapping_state *b)
 {
 	return a->exec_pages == b->exec_pages && a->start_code == b->start_code && a->start_stack == b->start_stack;
 }
@@ -245,7 +247,8 @@ static void process_look(struct mapper *mapper, struct mapper_process *process, 
 
 	if (process->from == 0)
 		process->begun = process->state;
-	bool all = (vma_each(mapper->layout, walk, process->mm, mapping_look, &look) || look.next != 0) &&
+	bool all = (mapper->kernel->mappings->each(mapper->kernel, walk, process->mm, mapping_look, &look) ||
+	            look.next != 0) &&
 	           gap_write(&look, look.next != 0 ? look.gap : USER_SPACE_END);
 
 	if (all) {
@@ -343,11 +346,11 @@ const struct user_code *mapper_task(struct mapper *mapper, struct page_walk *wal
                                     const struct record_id *id, uint64_t user_ip)
 {
 	static const struct user_code none;
-	struct vma_state state;
+	struct os_mapping_state state;
 
 	if (task->mm == 0)
 		return &none;
-	if (!vma_state_read(mapper->layout, walk, task->mm, &state))
+	if (!mapper->kernel->mappings->state(mapper->kernel, walk, task->mm, &state))
 		return NULL;
 	struct mapper_process *process = process_of(mapper, task);
 

@@ -13,9 +13,9 @@
 #define VPROF_STREAM_MAPPER_H
 
 #include "guest/elf_note.h"
+#include "guest/os.h"
+#include "guest/task.h"
 #include "guest/user_code.h"
-#include "linux/task.h"
-#include "linux/vma.h"
 #include "sample/table_store.h"
 #include "stream/announcer.h"
 
@@ -45,10 +45,10 @@ struct mapper_process {
 	uint32_t pid;
 	unsigned tries; /* attempts left; 0: all is written until the state changes */
 	bool written;   /* everything but build-ids */
-	struct vma_state state;
-	uint64_t from;          /* where the next look goes on; 0: it begins anew */
-	uint64_t ahead;         /* a mapping further on that is written already; 0: none */
-	struct vma_state begun; /* the state when the last look began anew */
+	struct os_mapping_state state;
+	uint64_t from;                 /* where the next look goes on; 0: it begins anew */
+	uint64_t ahead;                /* a mapping further on that is written already; 0: none */
+	struct os_mapping_state begun; /* the state when the last look began anew */
 	uint64_t wait_ns, not_before_ns;
 	uint64_t due_ns;         /* when all walks would be over, one every MAPPER_WAIT_MIN_NS */
 	bool known;              /* `code` is of a walk; else there was none */
@@ -58,14 +58,14 @@ struct mapper_process {
 
 /* The vCPU's thread only. */
 struct mapper {
-	const struct vma_layout *layout;
+	const struct os_kernel *kernel;
 	struct announcer *announcer;
 	struct table_store *tables; /* NULL: user space is not unwound by tables */
 	struct mapper_process processes[MAPPER_PROCESSES];
 };
 
 /* Everything is borrowed. */
-void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct announcer *announcer,
+void mapper_init(struct mapper *mapper, const struct os_kernel *kernel, struct announcer *announcer,
                  struct table_store *tables);
 
 /*

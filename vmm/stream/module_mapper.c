@@ -5,10 +5,10 @@
 
 #define FILE_NAME_BYTES_MAX (MODULE_NAME_BYTES + 2u) /* with the brackets */
 
-void module_mapper_init(struct module_mapper *mapper, const struct module_layout *layout, struct announcer *announcer)
+void module_mapper_init(struct module_mapper *mapper, const struct os_kernel *kernel, struct announcer *announcer)
 {
 	memset(mapper, 0, sizeof(*mapper));
-	mapper->layout = layout;
+	mapper->kernel = kernel;
 	mapper->announcer = announcer;
 }
 
@@ -69,11 +69,11 @@ static void range_announce(struct module_mapper *mapper, const struct module_ran
 
 bool module_mapper_sample(struct module_mapper *mapper, struct page_walk *walk, const struct record_id *id)
 {
-	if (!mapper->layout || !module_table_is_due(&mapper->table, mapper->layout, walk, id->time_ns) ||
+	if (!mapper->kernel || !mapper->kernel->modules->is_due(mapper->kernel, &mapper->table, walk, id->time_ns) ||
 	    announcer_room(mapper->announcer, ANNOUNCE_MAPPINGS, id->time_ns) == 0)
 		return false;
 	const uint64_t begin_ns = announcer_begin(mapper->announcer);
-	const bool read = module_table_update(&mapper->table, mapper->layout, walk, id->time_ns);
+	const bool read = mapper->kernel->modules->update(mapper->kernel, &mapper->table, walk, id->time_ns);
 
 	for (unsigned i = 0; read && i < mapper->table.n_ranges; i++)
 		range_announce(mapper, &mapper->table.ranges[i], id);

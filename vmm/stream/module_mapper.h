@@ -7,21 +7,21 @@
 #ifndef VPROF_STREAM_MODULE_MAPPER_H
 #define VPROF_STREAM_MODULE_MAPPER_H
 
-#include "linux/module.h"
+#include "guest/os.h"
 #include "stream/announcer.h"
 
 #define MODULE_MAPPER_SLOTS 1024u /* a power of two; two ranges in one slot are written again each time */
 
 /* The vCPU's thread only. */
 struct module_mapper {
-	const struct module_layout *layout; /* NULL: nothing is written */
+	const struct os_kernel *kernel; /* with modules; NULL: nothing is written */
 	struct announcer *announcer;
 	struct module_table table;
 	uint64_t written[MODULE_MAPPER_SLOTS]; /* hash of the last range written that begins there */
 };
 
 /* Everything is borrowed. */
-void module_mapper_init(struct module_mapper *mapper, const struct module_layout *layout, struct announcer *announcer);
+void module_mapper_init(struct module_mapper *mapper, const struct os_kernel *kernel, struct announcer *announcer);
 
 /*
  * Call before the sample with this id is written. `walk` reads the kernel's memory. Returns true when the list was read

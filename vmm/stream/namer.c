@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void namer_init(struct namer *namer, const struct kernel_layout *kernel, struct task_claims *claims,
+void namer_init(struct namer *namer, const struct os_kernel *kernel, struct task_claims *claims,
                 struct announcer *announcer, bool by_switches)
 {
 	*namer = (struct namer){.kernel = kernel, .claims = claims, .announcer = announcer, .by_switches = by_switches};
@@ -32,7 +32,7 @@ static bool task_write(struct namer *namer, uint32_t type, bool again, struct pa
 	struct task_parent parent = {0, 0};
 
 	if (type == PERF_RECORD_FORK)
-		task_parent_read(&namer->kernel->tasks, walk, task, &parent);
+		namer->kernel->tasks->parent_ids(namer->kernel, walk, task, &parent);
 
 	const struct record_task said = {type, task->pid, parent.pid, task->tid, parent.tid, id.time_ns};
 
@@ -54,7 +54,7 @@ static bool task_announce(struct namer *namer, struct page_walk *walk, const str
 static void task_name(struct namer *namer, struct page_walk *walk, const struct task *task, const struct record_id *id)
 {
 	struct task_entry *known = task_cache_find(&namer->tasks, task);
-	const uint32_t execs = namer->by_switches ? task_read_execs(&namer->kernel->tasks, walk, task) : 0;
+	const uint32_t execs = namer->by_switches ? namer->kernel->tasks->execs(namer->kernel, walk, task) : 0;
 	const struct record_comm named = {
 		.pid = id->pid, .tid = id->tid, .exec = known && known->execs != execs, .comm = {task->comm}};
 
@@ -81,7 +81,7 @@ static void task_check_end(struct namer *namer, struct page_walk *walk, const st
 	struct task_entry *entry = task_cache_next(&namer->tasks);
 
 	if (!entry || entry->task.address == current->address ||
-	    !task_has_ended(&namer->kernel->tasks, walk, &entry->task))
+	    !namer->kernel->tasks->has_ended(namer->kernel, walk, &entry->task))
 		return;
 	if (!entry->announced || namer->by_switches ||
 	    task_write(namer, PERF_RECORD_EXIT, true, walk, &entry->task, id))
@@ -102,7 +102,7 @@ void namer_entered(struct namer *namer, struct page_walk *walk, const struct tas
 
 	/* What it has executed on another vCPU was seen there. */
 	if (known && namer->by_switches)
-		known->execs = task_read_execs(&namer->kernel->tasks, walk, task);
+		known->execs = namer->kernel->tasks->execs(namer->kernel, walk, task);
 	namer_task(namer, walk, task, id);
 }
 
@@ -114,7 +114,7 @@ void namer_left(struct namer *namer, struct page_walk *walk, const struct task *
 		return;
 	task_name(namer, walk, task, id);
 	entry = task_cache_find(&namer->tasks, task);
-	if (!entry || !task_has_ended(&namer->kernel->tasks, walk, task))
+	if (!entry || !namer->kernel->tasks->has_ended(namer->kernel, walk, task))
 		return;
 	task_write(namer, PERF_RECORD_EXIT, false, walk, task, id);
 	*entry = (struct task_entry){0};

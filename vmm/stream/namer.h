@@ -12,8 +12,8 @@
 
 #include <stdatomic.h>
 
-#include "linux/kernel.h"
-#include "linux/task_cache.h"
+#include "guest/os.h"
+#include "guest/task_cache.h"
 #include "stream/announcer.h"
 
 /*
@@ -27,7 +27,7 @@ struct task_claims {
 
 /* The vCPU's thread only. */
 struct namer {
-	const struct kernel_layout *kernel;
+	const struct os_kernel *kernel;
 	struct task_claims *claims;
 	struct announcer *announcer;
 	struct task_cache tasks;
@@ -35,7 +35,7 @@ struct namer {
 };
 
 /* Everything is borrowed. */
-void namer_init(struct namer *namer, const struct kernel_layout *kernel, struct task_claims *claims,
+void namer_init(struct namer *namer, const struct os_kernel *kernel, struct task_claims *claims,
                 struct announcer *announcer, bool by_switches);
 
 /* Call before the sample with this id is written, with its task, which `walk` has read. */

@@ -58,16 +58,17 @@ bool route_bpf_lacks_stack(struct guest *guest G_GNUC_UNUSED)
 void route_bpf_settings(struct qemu_guest *qemu, const struct counter_route_config *config,
                         struct guest_sample_settings *settings)
 {
+	const struct os_kernel *kernel = config->kernel;
 	struct page_walk walk;
 	gpa_t tables;
 
 	settings->entry_record = config->unwind ? config->unwind->entry_record : 0;
 	if (config->tasks) {
-		settings->task_mm = config->tasks->mm;
-		settings->mm_pgd = config->tasks->mm_pgd;
+		settings->task_mm = kernel->places.task_mm;
+		settings->mm_pgd = kernel->places.mm_root;
 	}
 	/* With page table isolation, TTBR1_EL1 may be that of user space. */
-	if (qemu_kernel_tables(qemu, config->page_tables, &walk) &&
-	    page_walk_translate(&walk, config->page_tables, &tables))
+	if (kernel && qemu_kernel_tables(qemu, kernel->page_tables, &walk) &&
+	    page_walk_translate(&walk, kernel->page_tables, &tables))
 		settings->kernel_tables = tables.value;
 }

@@ -13,21 +13,22 @@ bool route_bpf_lacks_stack(struct guest *guest G_GNUC_UNUSED)
 static void settings_by_memory(struct qemu_guest *qemu, const struct counter_route_config *config,
                                struct guest_sample_settings *settings)
 {
-	struct cpu_area areas[GUEST_SAMPLE_VCPUS_MAX];
+	const struct os_kernel *kernel = config->kernel;
+	struct os_area areas[GUEST_SAMPLE_VCPUS_MAX];
 	struct page_walk walk;
 
-	if (!config->areas || !qemu_kernel_tables(qemu, config->page_tables, &walk))
+	if (!kernel || !kernel->areas || !qemu_kernel_tables(qemu, kernel->page_tables, &walk))
 		return;
 	settings->by_memory = 1;
 	settings->kernel_tables = walk.tables.cr3;
-	settings->direct_map = cpu_area_direct_map(config->areas, &walk);
-	settings->task_stack = config->areas->task_stack;
-	settings->mm_pgd = config->areas->mm_pgd;
-	settings->current_task = config->areas->current_task;
-	settings->task_mm = config->areas->task_mm;
-	settings->interrupt_in_use = config->areas->interrupt_in_use;
-	settings->entry_stack = config->areas->entry_stack;
-	size_t n = cpu_areas_read(config->areas, &walk, areas, G_N_ELEMENTS(areas));
+	settings->direct_map = kernel->areas->direct_map(kernel, &walk);
+	settings->task_stack = kernel->places.task_stack;
+	settings->mm_pgd = kernel->places.mm_root;
+	settings->current_task = kernel->places.current_task;
+	settings->task_mm = kernel->places.task_mm;
+	settings->interrupt_in_use = kernel->places.interrupt_in_use;
+	settings->entry_stack = kernel->places.entry_stack;
+	size_t n = kernel->areas->read(kernel, &walk, areas, G_N_ELEMENTS(areas));
 
 	for (size_t i = 0; i < n; i++)
 		settings->cpus[i] = (struct guest_sample_cpu){areas[i].area, areas[i].apic_id};

@@ -4,6 +4,7 @@
  * that has no record yet, or has given it up, or never makes one (a leaf), has its return address in X30; its code
  * tells.
  */
+#include "guest/arm64/frame_arm64.h"
 #include "guest/processor.h"
 #include "lib/symbol/arm64/cfi_arm64.h"
 
@@ -94,7 +95,7 @@ static bool is_leaf(struct page_walk *memory, uint64_t pc, uint64_t lr)
 }
 
 /* For user space, where call frame information leads on. */
-static void registers_set(struct frame *frame)
+void frame_registers_set(struct frame *frame)
 {
 	frame->registers[CFI_ARM64_X29] = frame->bp;
 	frame->registers[CFI_ARM64_SP] = frame->sp;
@@ -103,7 +104,7 @@ static void registers_set(struct frame *frame)
 }
 
 /* The smaller T0SZ or T1SZ (TCR_EL1) leaves the fewer bits for a signature. */
-static uint64_t return_mask(const struct guest_tables_arm64 *tables)
+uint64_t frame_return_mask(const struct guest_tables_arm64 *tables)
 {
 	const uint64_t low = tables->tcr & 63, high = tables->tcr >> 16 & 63;
 	const unsigned unused = (unsigned)(low < high ? low : high);
@@ -118,28 +119,13 @@ static void from_registers(const struct guest_regs *regs, struct frame *frame)
 		.ip = regs->arm64.pc,
 		.sp = regs->arm64.sp,
 		.bp = regs->arm64.fp,
-		.return_mask = return_mask(&regs->arm64.tables),
+		.return_mask = frame_return_mask(&regs->arm64.tables),
 		.exact = true,
 		.user = regs->arm64.el == 0,
 	};
 
 	frame->lr = frame_unsigned(frame, regs->arm64.lr);
-	registers_set(frame);
-}
-
-/* What cpu_switch_to has saved (struct cpu_context). `fork_return`: ret_from_fork. */
-static bool from_switch(struct page_walk *memory, const struct listed_task *task, uint64_t fork_return,
-                        struct frame *frame)
-{
-	*frame = (struct frame){
-		.processor = GUEST_ARM64,
-		.sp = task->stack_pointer,
-		.bp = task->frame_pointer,
-		.return_mask = return_mask(&memory->tables.arm64),
-		.exact = task->pc == fork_return,
-	};
-	frame->ip = frame_unsigned(frame, task->pc);
-	return frame->ip >> 63 != 0;
+	frame_registers_set(frame);
 }
 
 static struct guest_regs registers(const struct frame *frame, const struct page_walk *memory)
@@ -174,50 +160,14 @@ static bool is_mapped(struct page_walk *memory, uint64_t ip)
 	return page_walk_translate(memory, (gva_t){ip}, &gpa);
 }
 
-/* PSTATE.M (Arm ARM, C5.2.18), with the bit of 32-bit code. */
-#define PSTATE_MODE 0x1fu
-#define MODE_EL0 0u
-#define MODE_EL1T 4u
-#define MODE_EL1H 5u
-
-/*
- * The outermost record of the kernel is empty. Where it is that of an exception, it is in the struct pt_regs with what
- * was interrupted: user space, and from 6.13 on the kernel, too (arch/arm64/kernel/entry.S). The frame becomes that.
- */
-static bool frame_from_entry(struct page_walk *memory, struct frame *frame, uint32_t entry_record)
-{
-	struct {
-		uint64_t x[31], sp, pc, pstate; /* struct user_pt_regs of uapi/asm/ptrace.h */
-	} regs;
-
-	if (!page_walk_read(memory, (gva_t){frame->bp - entry_record}, &regs, sizeof(regs)))
-		return false;
-	const unsigned mode = regs.pstate & PSTATE_MODE;
-	const bool user = mode == MODE_EL0;
-
-	/* The first record of a thread has no registers. */
-	if ((!user && mode != MODE_EL1T && mode != MODE_EL1H) || regs.pc == 0 || user != (regs.pc >> 63 == 0))
-		return false;
-	*frame = (struct frame){
-		.processor = GUEST_ARM64,
-		.ip = regs.pc,
-		.sp = regs.sp,
-		.bp = regs.x[29],
-		.return_mask = frame->return_mask,
-		.exact = true,
-		.user = user,
-	};
-	frame->lr = frame_unsigned(frame, regs.x[30]);
-	registers_set(frame);
-	return true;
-}
-
-/* `entry_record`: where the kernel's struct pt_regs has one; 0: not known, and the chain ends in the kernel. */
-static enum step record_step(struct page_walk *memory, struct frame *frame, uint32_t entry_record, enum unwind_end *end)
+/* `config` NULL: in user space. */
+static enum step record_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+                             enum unwind_end *end)
 {
 	struct {
 		uint64_t fp, lr;
 	} record;
+	enum step step;
 
 	if (frame->exact && frame->lr != 0 && is_of_mode(frame, frame->lr) &&
 	    (is_outside_record(memory, frame->ip) || is_leaf(memory, frame->ip, frame->lr))) {
@@ -231,9 +181,10 @@ static enum step record_step(struct page_walk *memory, struct frame *frame, uint
 	if (!page_walk_read(memory, (gva_t){frame->bp}, &record, sizeof(record)))
 		return step_done(end, UNWIND_UNREADABLE);
 	if (record.lr == 0) {
-		if (!frame->user && record.fp == 0 && entry_record != 0 &&
-		    frame_from_entry(memory, frame, entry_record))
-			return STEP_MORE;
+		/* The outermost record of the kernel is empty, maybe that of an exception. */
+		if (!frame->user && record.fp == 0 && config && config->system &&
+		    config->system->entered(config, memory, frame, &step, end))
+			return step;
 		return step_done(end, UNWIND_END_OF_STACK);
 	}
 	/* Records are further up the stack, but where the kernel changes stacks. */
@@ -250,13 +201,13 @@ static enum step record_step(struct page_walk *memory, struct frame *frame, uint
 static enum step kernel_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
                              enum unwind_end *end)
 {
-	return record_step(memory, frame, config->entry_record, end);
+	return record_step(config, memory, frame, end);
 }
 
 static enum step user_step(const struct user_code *code G_GNUC_UNUSED, struct page_walk *memory, struct frame *frame,
                            enum unwind_end *end)
 {
-	return record_step(memory, frame, 0, end);
+	return record_step(NULL, memory, frame, end);
 }
 
 /* The link register leads on (record_step). */
@@ -272,5 +223,4 @@ const struct processor_frames frames_arm64 = {
 	.kernel_step = kernel_step,
 	.user_step = user_step,
 	.leave = leave,
-	.from_switch = from_switch,
 };

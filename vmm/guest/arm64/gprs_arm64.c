@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <string.h>
-
 #include "guest/processor.h"
 
 static const char *const names[] = {"x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",    "x7",  "x8",
@@ -32,21 +30,6 @@ static uint64_t stack(const struct guest_gprs *gprs)
 	return gprs->arm64.sp;
 }
 
-/* The first of struct pt_regs (struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h): x0 to x8. */
-#define PT_REGS_X 9u
-#define PT_REGS_NUMBER 8u
-
-static bool call_read(struct page_walk *walk, uint64_t at, struct guest_call *call)
-{
-	uint64_t x[PT_REGS_X];
-
-	if (!page_walk_read(walk, (gva_t){at}, x, sizeof(x)))
-		return false;
-	*call = (struct guest_call){.number = x[PT_REGS_NUMBER], .result = x[0]};
-	memcpy(call->arguments, x, sizeof(call->arguments));
-	return true;
-}
-
 const struct processor_gprs gprs_arm64 = {
 	.names = names,
 	.n = G_N_ELEMENTS(names),
@@ -55,5 +38,4 @@ const struct processor_gprs gprs_arm64 = {
 	.argument = argument,
 	.result = result,
 	.stack = stack,
-	.call_read = call_read,
 };

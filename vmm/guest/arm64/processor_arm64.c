@@ -6,6 +6,5 @@ const struct processor processor_arm64 = {
 	.memory = &memory_arm64,
 	.frames = &frames_arm64,
 	.gprs = &gprs_arm64,
-	.kernel = &kernel_arm64,
 	.code = &code_arm64,
 };

@@ -38,42 +38,6 @@ static uint64_t stack(const struct guest_gprs *gprs)
 	return gprs->rsp;
 }
 
-/* From r10 to ss of struct pt_regs (arch/x86/include/asm/ptrace.h), which has never changed. */
-struct pt_regs {
-	uint64_t r10, r9, r8, ax, cx, dx, si, di, orig_ax;
-	uint64_t ip, cs, flags, sp, ss;
-};
-#define PT_REGS_R10 56u
-
-#define USER_CS 0x33u /* of 64 bits */
-#define CALL_FUTEX 202u
-
-static bool user_read(struct page_walk *walk, uint64_t at, size_t bytes, struct pt_regs *user, struct guest_call *call)
-{
-	if (!page_walk_read(walk, (gva_t){at + PT_REGS_R10}, user, bytes))
-		return false;
-	*call = (struct guest_call){
-		user->orig_ax, user->ax, {user->di, user->si, user->dx, user->r10, user->r8, user->r9}};
-	return true;
-}
-
-static bool call_read(struct page_walk *walk, uint64_t at, struct guest_call *call)
-{
-	struct pt_regs user;
-
-	return user_read(walk, at, offsetof(struct pt_regs, ip), &user, call);
-}
-
-/* A task in a system call has the struct pt_regs of it at the end of its stack. */
-static bool futex_read(struct page_walk *walk, uint64_t stack_end, struct guest_call *call)
-{
-	const uint64_t at = stack_end - PT_REGS_R10 - sizeof(struct pt_regs);
-	struct pt_regs user;
-
-	return at >> 63 && user_read(walk, at, sizeof(user), &user, call) && user.cs == USER_CS &&
-	       call->number == CALL_FUTEX;
-}
-
 const struct processor_gprs gprs_x86 = {
 	.names = names,
 	.n = G_N_ELEMENTS(names),
@@ -82,7 +46,5 @@ const struct processor_gprs gprs_x86 = {
 	.argument = argument,
 	.result = result,
 	.stack = stack,
-	.call_read = call_read,
-	.futex_read = futex_read,
 	.operand_parse = operand_parse_x86,
 };

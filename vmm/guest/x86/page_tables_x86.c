@@ -123,9 +123,6 @@ static uint64_t process_root(const struct guest_tables *tables)
 	return tables->cr3 & ~(CR3_USER_TABLES | UINT64_C(0xfff));
 }
 
-/* __VMEMMAP_BASE_L4 of asm/pgtable_64_types.h: where KASLR does not move it. */
-#define PAGES_4_LEVELS UINT64_C(0xffffea0000000000)
-
 const struct processor_memory memory_x86 = {
 	.leaf = leaf_find,
 	.enter = enter,
@@ -135,5 +132,4 @@ const struct processor_memory memory_x86 = {
 	.kernel_load = kernel_load,
 	.process_root = process_root,
 	.root_is_name = true,
-	.pages = PAGES_4_LEVELS,
 };

@@ -8,6 +8,5 @@ const struct processor processor_x86 = {
 	.memory = &memory_x86,
 	.frames = &frames_x86,
 	.gprs = &gprs_x86,
-	.kernel = &kernel_x86,
 	.code = &code_x86,
 };

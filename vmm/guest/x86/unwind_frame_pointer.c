@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The frame-pointer chain of the System V ABI (x86-64 psABI, 3.2.2): rbp points at the caller's rbp, with the return
- * address above it. Linux marks a saved struct pt_regs by an odd value (ENCODE_FRAME_POINTER in
- * arch/x86/include/asm/frame.h). A function has no frame when it was interrupted before it made it or after it gave it
+ * address above it. A function has no frame when it was interrupted before it made it or after it gave it
  * up, or when it uses no stack; the code of the function tells.
  */
 #include <string.h>
 
 #include "guest/x86/frame_x86.h"
 
-#define ENCODED_PT_REGS 1u
 /* Code from the start of a function to the interrupted instruction; the copy functions of the kernel have 600 bytes. */
 #define CODE_BYTES 1024u
 #define BEGIN_BYTES 8u  /* of a function that makes a frame */
@@ -18,15 +16,6 @@
 #define PAGE_BYTES 4096u
 
 static const uint8_t prologue[] = {0x55, 0x48, 0x89, 0xe5}; /* push %rbp; mov %rsp,%rbp */
-
-/* Steps through an interrupt or system call entry, by the registers that the kernel saved there. */
-static enum step step_pt_regs(struct page_walk *memory, struct frame *frame, enum unwind_end *end)
-{
-	if (!frame_from_pt_regs(memory, frame->bp - ENCODED_PT_REGS, frame))
-		return step_done(end, UNWIND_UNREADABLE);
-	/* A kernel thread's first frame has an empty pt_regs under it (copy_thread in arch/x86/kernel/process.c). */
-	return frame->ip == 0 ? step_done(end, UNWIND_END_OF_STACK) : STEP_MORE;
-}
 
 /*
  * PUSH %RBP; MOV %RSP,%RBP, maybe behind ENDBR64, and RET: where a function has not made its frame yet or has given it
@@ -130,18 +119,20 @@ static enum step step_end(struct page_walk *memory, const struct frame *frame, e
 	return step_done(end, !frame->user || is_first(memory, frame) ? UNWIND_END_OF_STACK : UNWIND_BAD_FRAME);
 }
 
-enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *frame, enum unwind_end *end)
+enum step unwind_frame_pointer_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+                                    enum unwind_end *end)
 {
 	struct {
 		uint64_t bp, ip;
 	} saved;
+	enum step step;
 
 	if (step_without_frame(memory, frame))
 		return STEP_MORE;
 	if (frame->bp == 0)
 		return step_end(memory, frame, end);
-	if (!frame->user && frame->bp % sizeof(uint64_t) == ENCODED_PT_REGS)
-		return step_pt_regs(memory, frame, end);
+	if (!frame->user && config && config->system && config->system->entered(config, memory, frame, &step, end))
+		return step;
 	if (frame->bp % sizeof(uint64_t) != 0)
 		return step_done(end, UNWIND_BAD_FRAME);
 	if (!page_walk_read(memory, (gva_t){frame->bp}, &saved, sizeof(saved)))

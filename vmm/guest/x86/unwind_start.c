@@ -68,7 +68,7 @@ static bool step_from_start(const struct user_code *code, struct page_walk *memo
 enum step unwind_start_step(const struct user_code *code, struct page_walk *memory, struct frame *frame,
                             enum unwind_end *end)
 {
-	if (!step_from_start(code, memory, frame) && unwind_frame_pointer_step(memory, frame, end) == STEP_DONE &&
+	if (!step_from_start(code, memory, frame) && unwind_frame_pointer_step(NULL, memory, frame, end) == STEP_DONE &&
 	    (*end != UNWIND_BAD_FRAME || !step_by_one_frame(code, memory, frame)))
 		return STEP_DONE;
 	frame->registers[CFI_RIP] = frame->ip;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "guest/os.h"
+
 #define PAGE_MASK UINT64_C(0xfff)
 
 void file_patches_init(struct file_patches *patches, struct guest *guest, uint8_t trap,
@@ -108,7 +110,7 @@ bool file_patch_settle(struct file_patches *patches, struct file_patch *patch, s
 
 	if (!is_wanted && atomic_load(&patch->is_settled))
 		return false;
-	const enum page_state state = file_code_find(&patch->code, walk, &at);
+	const enum page_state state = patch->code.kernel->file_code->find(&patch->code, walk, &at);
 	uint8_t *place = state == PAGE_DIRTY || state == PAGE_CLEAN ? patches->memory(patches->guest, at) : NULL;
 
 	if (!place) {
@@ -150,10 +152,10 @@ static bool is_of(const struct file_patches *patches, const struct file_patch *p
 
 	if (((patch->code.offset ^ ip) & PAGE_MASK) != 0)
 		return false;
-	const enum page_state state = file_code_find(&patch->code, kernels, &now);
+	const enum page_state state = patch->code.kernel->file_code->find(&patch->code, kernels, &now);
 	if ((state == PAGE_DIRTY || state == PAGE_CLEAN) && now.value == at.value)
 		return true;
-	return file_code_is_mapped(&patch->code, patches->guest, vcpu, regs, ip);
+	return patch->code.kernel->file_code->is_mapped(&patch->code, patches->guest, vcpu, regs, ip);
 }
 
 enum file_trap file_patches_hit(const struct file_patches *patches, unsigned vcpu, const struct guest_regs *regs,

@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-#include "linux/file_code.h"
+#include "guest/file_code.h"
 
 #define FILE_PATCHES_MAX 4096u
 

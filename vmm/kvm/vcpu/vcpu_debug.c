@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "guest/file_code.h"
 #include "guest/gprs.h"
 #include "kvm/vcpu/vcpu.h"
-#include "linux/file_code.h"
 
 size_t breakpoints_addresses(const struct breakpoints *breakpoints, uint64_t to[GUEST_BREAKPOINT_ADDRESSES_MAX])
 {

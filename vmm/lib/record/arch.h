@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum arch { ARCH_UNKNOWN, ARCH_X86_64, ARCH_ARM64 };
+enum arch { ARCH_UNKNOWN, ARCH_X86_64, ARCH_ARM64, ARCHS };
 
 /* "x86-64", "arm64"; "an unknown architecture". */
 const char *arch_name(enum arch arch);

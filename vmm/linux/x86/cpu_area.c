@@ -54,11 +54,11 @@ bool cpu_area_layout_load(const struct symtab *symtab, const struct types *types
 	return true;
 }
 
-static bool area_read(const struct cpu_area_layout *layout, struct page_walk *walk, size_t cpu, struct cpu_area *area)
+static bool area_read(const struct cpu_area_layout *layout, struct page_walk *walk, size_t cpu, struct os_area *area)
 {
 	uint64_t own;
 
-	*area = (struct cpu_area){0};
+	*area = (struct os_area){0};
 	return page_walk_read_kernel(walk, (gva_t){layout->offsets + cpu * sizeof(area->area)}, &area->area,
 	                             sizeof(area->area)) &&
 	       page_walk_read_kernel(walk, (gva_t){area->area + layout->this_cpu_off}, &own, sizeof(own)) &&
@@ -67,8 +67,7 @@ static bool area_read(const struct cpu_area_layout *layout, struct page_walk *wa
 	                             layout->apic_id_bytes);
 }
 
-size_t cpu_areas_read(const struct cpu_area_layout *layout, struct page_walk *walk, struct cpu_area *areas,
-                      size_t n_max)
+size_t cpu_areas_read(const struct cpu_area_layout *layout, struct page_walk *walk, struct os_area *areas, size_t n_max)
 {
 	size_t n = 0;
 

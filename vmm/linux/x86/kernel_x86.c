@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "guest/processor.h"
+#include "linux/x86/linux_x86.h"
+
+/* __VMEMMAP_BASE_L4 of asm/pgtable_64_types.h: where KASLR does not move it. */
+#define PAGES_4_LEVELS UINT64_C(0xffffea0000000000)
 
 static bool tasks_load(struct task_layout *layout, const struct symtab *symtab, const struct types *types,
                        GError **error)
@@ -25,7 +28,15 @@ static bool tasks_load(struct task_layout *layout, const struct symtab *symtab, 
 static void load(struct kernel_layout *layout, const struct symtab *symtab, const struct types *types)
 {
 	layout->preempt_count = kernel_hot_symbol(symtab, types, "__preempt_count", "preempt_count");
-	layout->page_tables = kernel_symbol(symtab, "init_top_pgt");
+	layout->os.page_tables = kernel_symbol(symtab, "init_top_pgt");
 }
 
-const struct processor_kernel kernel_x86 = {.tasks_load = tasks_load, .load = load};
+const struct linux_processor linux_x86 = {
+	.tasks_load = tasks_load,
+	.load = load,
+	.pages = PAGES_4_LEVELS,
+	.from_switch = linux_x86_from_switch,
+	.entered = linux_x86_entered,
+	.call_read = linux_x86_call_read,
+	.futex_read = linux_x86_futex_read,
+};

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-G_DEFINE_QUARK(vprof_orc_error, orc_error)
-
 #define HEADER_BYTES 20u
 #define ENTRIES_MAX (1u << 22)
 
@@ -18,7 +16,7 @@ _Static_assert(BLOCK_BYTES == UINT8_MAX + 1u, "a place in a block is a byte");
 
 enum version { VERSION_4_14, VERSION_6_3, VERSION_6_4, VERSION_7_1, VERSIONS };
 
-struct orc {
+struct unwind_tables {
 	enum version version;
 	uint64_t base;           /* address of the first entry */
 	uint32_t end;            /* where the last entry starts, from base */
@@ -142,7 +140,7 @@ static uint64_t address_decode(const uint8_t *ips, uint64_t section, size_t i)
 	return section + i * sizeof(distance) + (uint64_t)(int64_t)GINT32_FROM_LE(distance);
 }
 
-static bool order_check(struct orc *orc, const uint8_t *ips, uint64_t ips_address, GError **error)
+static bool order_check(struct unwind_tables *orc, const uint8_t *ips, uint64_t ips_address, GError **error)
 {
 	uint64_t previous = orc->base;
 
@@ -151,7 +149,7 @@ static bool order_check(struct orc *orc, const uint8_t *ips, uint64_t ips_addres
 
 		/* Linux sorts the table when it links (scripts/sorttable.c, since 5.6). */
 		if (address < previous || address - orc->base >= TEXT_BYTES_MAX) {
-			g_set_error(error, ORC_ERROR, ORC_ERROR_CORRUPT,
+			g_set_error(error, UNWIND_ERROR, UNWIND_ERROR_CORRUPT,
 			            "entry %zu of .orc_unwind_ip (0x%" G_GINT64_MODIFIER
 			            "x) is out of order or beyond 1 GiB of text",
 			            i, address);
@@ -163,7 +161,7 @@ static bool order_check(struct orc *orc, const uint8_t *ips, uint64_t ips_addres
 	return true;
 }
 
-static void places_fill(struct orc *orc, const uint8_t *ips, uint64_t ips_address)
+static void places_fill(struct unwind_tables *orc, const uint8_t *ips, uint64_t ips_address)
 {
 	size_t block = 0;
 
@@ -177,7 +175,7 @@ static void places_fill(struct orc *orc, const uint8_t *ips, uint64_t ips_addres
 	orc->blocks[block] = (uint32_t)orc->n;
 }
 
-static bool rules_fill(struct orc *orc, const uint8_t *entries, GError **error)
+static bool rules_fill(struct unwind_tables *orc, const uint8_t *entries, GError **error)
 {
 	g_autoptr(GHashTable) kinds = g_hash_table_new(NULL, NULL);
 	GArray *rules = g_array_new(FALSE, FALSE, sizeof(struct orc_entry));
@@ -188,7 +186,7 @@ static bool rules_fill(struct orc *orc, const uint8_t *entries, GError **error)
 
 	orc->rules = (struct orc_entry *)(void *)g_array_free(rules, FALSE);
 	if (!fits)
-		g_set_error_literal(error, ORC_ERROR, ORC_ERROR_CORRUPT,
+		g_set_error_literal(error, UNWIND_ERROR, UNWIND_ERROR_CORRUPT,
 		                    ".orc_unwind has more than 65535 distinct entries; a kernel has a few hundred");
 	return fits;
 }
@@ -205,28 +203,28 @@ static bool version_find(const struct image *image, enum version *version, GErro
 	}
 	if (version_from_header(header, bytes, version))
 		return true;
-	g_set_error(error, ORC_ERROR, ORC_ERROR_VERSION,
+	g_set_error(error, UNWIND_ERROR, UNWIND_ERROR_VERSION,
 	            "%s: its .orc_header is of an ORC layout that this vprof does not know (newer than Linux 7.1?)",
 	            image_path(image));
 	return false;
 }
 
-struct orc *orc_load(const struct image *image, GError **error)
+struct unwind_tables *orc_load(const struct image *image, GError **error)
 {
 	size_t ip_bytes, entry_bytes;
 	uint64_t ips_address, entries_address;
 	const uint8_t *ips = image_section(image, ".orc_unwind_ip", &ip_bytes, &ips_address);
 	const uint8_t *entries = image_section(image, ".orc_unwind", &entry_bytes, &entries_address);
 	enum version version;
-	struct orc *orc;
+	struct unwind_tables *orc;
 
 	if (!ips || !entries || ip_bytes == 0) {
-		g_set_error(error, ORC_ERROR, ORC_ERROR_NONE, "%s has no ORC tables", image_path(image));
+		g_set_error(error, UNWIND_ERROR, UNWIND_ERROR_NONE, "%s has no ORC tables", image_path(image));
 		return NULL;
 	}
 	if (ip_bytes % sizeof(int32_t) != 0 || ip_bytes / sizeof(int32_t) > ENTRIES_MAX ||
 	    entry_bytes != ip_bytes / sizeof(int32_t) * ORC_ENTRY_BYTES) {
-		g_set_error(error, ORC_ERROR, ORC_ERROR_CORRUPT,
+		g_set_error(error, UNWIND_ERROR, UNWIND_ERROR_CORRUPT,
 		            "%s: .orc_unwind_ip has %zu bytes and .orc_unwind %zu; 4 and 6 for each entry expected",
 		            image_path(image), ip_bytes, entry_bytes);
 		return NULL;
@@ -234,7 +232,7 @@ struct orc *orc_load(const struct image *image, GError **error)
 	if (!version_find(image, &version, error))
 		return NULL;
 
-	orc = g_new0(struct orc, 1);
+	orc = g_new0(struct unwind_tables, 1);
 	orc->version = version;
 	orc->n = ip_bytes / sizeof(int32_t);
 	orc->base = address_decode(ips, ips_address, 0);
@@ -250,7 +248,7 @@ struct orc *orc_load(const struct image *image, GError **error)
 	return orc;
 }
 
-void orc_free(struct orc *orc)
+void orc_free(struct unwind_tables *orc)
 {
 	if (!orc)
 		return;
@@ -261,12 +259,12 @@ void orc_free(struct orc *orc)
 	g_free(orc);
 }
 
-size_t orc_entries(const struct orc *orc)
+size_t orc_entries(const struct unwind_tables *orc)
 {
 	return orc->n;
 }
 
-const struct orc_entry *orc_find(const struct orc *orc, uint64_t address)
+const struct orc_entry *orc_find(const struct unwind_tables *orc, uint64_t address)
 {
 	uint64_t offset = address - orc->base;
 	size_t low, high;
@@ -288,7 +286,7 @@ const struct orc_entry *orc_find(const struct orc *orc, uint64_t address)
 	return &orc->rules[orc->kinds[low - 1]];
 }
 
-struct orc_entry orc_decode(const struct orc *orc, const uint8_t bytes[ORC_ENTRY_BYTES])
+struct orc_entry orc_decode(const struct unwind_tables *orc, const uint8_t bytes[ORC_ENTRY_BYTES])
 {
 	return entry_decode(orc->version, entry_raw(bytes, 0));
 }
@@ -298,7 +296,7 @@ struct orc_entry orc_decode(const struct orc *orc, const uint8_t bytes[ORC_ENTRY
 /* Each slot holds the distance from itself to its code. */
 static bool orc_slot_read(const struct module *module, struct page_walk *walk, uint32_t i, uint64_t *address)
 {
-	uint64_t slot = module->orc_ips + i * sizeof(int32_t);
+	uint64_t slot = module->unwind_at[0] + i * sizeof(int32_t);
 	int32_t distance;
 
 	if (!page_walk_read_kernel(walk, (gva_t){slot}, &distance, sizeof(distance)))
@@ -307,10 +305,10 @@ static bool orc_slot_read(const struct module *module, struct page_walk *walk, u
 	return true;
 }
 
-static bool module_entry_find(const struct module *module, const struct orc *orc, struct page_walk *walk,
+static bool module_entry_find(const struct module *module, const struct unwind_tables *orc, struct page_walk *walk,
                               uint64_t address, struct orc_entry *entry)
 {
-	uint32_t low = 0, high = module->orc_n;
+	uint32_t low = 0, high = module->unwind_n;
 	uint8_t bytes[ORC_ENTRY_BYTES];
 	uint64_t start;
 
@@ -326,15 +324,15 @@ static bool module_entry_find(const struct module *module, const struct orc *orc
 			high = middle;
 	}
 	if (low == 0 ||
-	    !page_walk_read_kernel(walk, (gva_t){module->orc_entries + (uint64_t)(low - 1) * ORC_ENTRY_BYTES}, bytes,
+	    !page_walk_read_kernel(walk, (gva_t){module->unwind_at[1] + (uint64_t)(low - 1) * ORC_ENTRY_BYTES}, bytes,
 	                           sizeof(bytes)))
 		return false;
 	*entry = orc_decode(orc, bytes);
 	return true;
 }
 
-bool module_orc_find(const struct module_table *table, const struct orc *orc, struct page_walk *walk, uint64_t address,
-                     struct orc_entry *entry)
+bool module_orc_find(const struct module_table *table, const struct unwind_tables *orc, struct page_walk *walk,
+                     uint64_t address, struct orc_entry *entry)
 {
 	const struct module_range *range = module_table_find(table, address);
 	const struct snapshot *snapshot = walk->snapshot;

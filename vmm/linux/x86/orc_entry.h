@@ -3,7 +3,6 @@
 #ifndef VPROF_LINUX_X86_ORC_ENTRY_H
 #define VPROF_LINUX_X86_ORC_ENTRY_H
 
-#include "linux/module.h"
 #include "linux/orc.h"
 
 enum orc_type {
@@ -37,14 +36,17 @@ struct orc_entry {
 };
 
 /* The entry that covers `address`; NULL outside the table. No lock, no allocation. */
-const struct orc_entry *orc_find(const struct orc *orc, uint64_t address);
+const struct orc_entry *orc_find(const struct unwind_tables *orc, uint64_t address);
 
 #define ORC_ENTRY_BYTES 6u
 /* An entry from the table of a module of the same kernel. No lock, no allocation. */
-struct orc_entry orc_decode(const struct orc *orc, const uint8_t bytes[ORC_ENTRY_BYTES]);
+struct orc_entry orc_decode(const struct unwind_tables *orc, const uint8_t bytes[ORC_ENTRY_BYTES]);
 
 /* The ORC rule for `address`, searched in the table of the module in guest memory. False: none. At most 32 reads. */
-bool module_orc_find(const struct module_table *table, const struct orc *orc, struct page_walk *walk, uint64_t address,
-                     struct orc_entry *entry);
+bool module_orc_find(const struct module_table *table, const struct unwind_tables *orc, struct page_walk *walk,
+                     uint64_t address, struct orc_entry *entry);
+
+/* The rule of a retpoline's CALL, or of the MOV behind it, where one of the two is at ip; ORC has none for them. */
+bool unwind_orc_retpoline(struct page_walk *memory, uint64_t ip, struct orc_entry *entry);
 
 #endif

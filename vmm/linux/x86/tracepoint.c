@@ -577,22 +577,6 @@ bool tracepoint_has_arguments(const struct tracepoint *tracepoint)
 
 #define ARGUMENT_REGISTERS 6u /* one of them has the data that a caller of the kernel's has registered */
 
-static void argument_clear(gpointer data)
-{
-	struct tracepoint_argument *argument = data;
-
-	g_free(argument->name);
-	btf_value_clear(&argument->value);
-}
-
-GArray *tracepoint_arguments_new(void)
-{
-	GArray *arguments = g_array_new(false, true, sizeof(struct tracepoint_argument));
-
-	g_array_set_clear_func(arguments, argument_clear);
-	return arguments;
-}
-
 static void arguments_by_number(GArray *arguments)
 {
 	for (unsigned i = 0; i + 1 < ARGUMENT_REGISTERS; i++) {

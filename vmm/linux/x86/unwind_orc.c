@@ -4,6 +4,8 @@
 
 #include "guest/x86/frame_x86.h"
 #include "lib/symbol/x86/cfi_x86.h"
+#include "linux/x86/entry_regs.h"
+#include "linux/x86/orc_entry.h"
 
 #define STACK_BYTES (UINT64_C(32) << 10) /* of a thread or an interrupt: 16 KiB, with KASAN 32 */
 
@@ -191,7 +193,7 @@ static void fix_switch(struct page_walk *memory, const struct frame *frame, stru
 }
 
 /* Searches the kernel's own table, then those of modules. */
-static bool entry_find(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
+static bool entry_find(const struct unwind_tables *orc, const struct module_table *modules, struct page_walk *memory,
                        uint64_t address, struct orc_entry *entry)
 {
 	const struct orc_entry *known = orc_find(orc, address);
@@ -230,8 +232,8 @@ static bool feature_test_find(struct page_walk *memory, uint64_t ip, uint64_t *f
 }
 
 /* The rule of a frame; false if it has none. */
-static bool frame_entry_find(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
-                             const struct frame *frame, struct orc_entry *entry)
+static bool frame_entry_find(const struct unwind_tables *orc, const struct module_table *modules,
+                             struct page_walk *memory, const struct frame *frame, struct orc_entry *entry)
 {
 	uint64_t function;
 
@@ -248,14 +250,17 @@ static bool frame_entry_find(const struct orc *orc, const struct module_table *m
  * unwinder tries them, too; here the result is trusted only for a frame on this stack with a caller that is in the
  * table.
  */
-static enum step step_guess(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
-                            struct frame *frame, enum unwind_end *end)
+static enum step step_guess(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+                            enum unwind_end *end)
 {
+	const struct unwind_tables *orc = config->tables;
+	const struct module_table *modules = config->modules;
 	struct frame caller = *frame;
 	struct orc_entry entry;
 
-	if (frame->bp - frame->sp >= STACK_BYTES || unwind_frame_pointer_step(memory, &caller, end) == STEP_DONE ||
-	    caller.user || !entry_find(orc, modules, memory, caller.exact ? caller.ip : caller.ip - 1, &entry) ||
+	if (frame->bp - frame->sp >= STACK_BYTES ||
+	    unwind_frame_pointer_step(config, memory, &caller, end) == STEP_DONE || caller.user ||
+	    !entry_find(orc, modules, memory, caller.exact ? caller.ip : caller.ip - 1, &entry) ||
 	    entry.type == ORC_UNDEFINED)
 		return step_done(end, UNWIND_NO_ENTRY);
 	*frame = caller;
@@ -302,8 +307,8 @@ bool unwind_orc_retpoline(struct page_walk *memory, uint64_t ip, struct orc_entr
 }
 
 /* False where the frame is not in a retpoline, or the caller is not in the table. */
-static bool step_retpoline(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
-                           struct frame *frame)
+static bool step_retpoline(const struct unwind_tables *orc, const struct module_table *modules,
+                           struct page_walk *memory, struct frame *frame)
 {
 	struct orc_entry entry;
 	uint64_t at, ip;
@@ -315,9 +320,11 @@ static bool step_retpoline(const struct orc *orc, const struct module_table *mod
 	return true;
 }
 
-enum step unwind_orc_step(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
-                          struct frame *frame, enum unwind_end *end)
+enum step unwind_orc_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+                          enum unwind_end *end)
 {
+	const struct unwind_tables *orc = config->tables;
+	const struct module_table *modules = config->modules;
 	struct orc_entry entry;
 	uint64_t sp;
 
@@ -328,7 +335,7 @@ enum step unwind_orc_step(const struct orc *orc, const struct module_table *modu
 	    step_retpoline(orc, modules, memory, frame))
 		return STEP_MORE;
 	if (entry.type == ORC_UNDEFINED)
-		return step_guess(orc, modules, memory, frame, end);
+		return step_guess(config, memory, frame, end);
 	if (entry.type == ORC_END_OF_STACK)
 		return step_done(end, UNWIND_END_OF_STACK);
 	fix_switch(memory, frame, &entry);
@@ -342,7 +349,7 @@ enum step unwind_orc_step(const struct orc *orc, const struct module_table *modu
 	case ORC_CALL:
 		return step_call(&entry, memory, frame, sp, end);
 	case ORC_REGS:
-		if (!frame_from_pt_regs(memory, sp, frame))
+		if (!frame_from_entry_regs(memory, sp, frame))
 			return step_done(end, UNWIND_UNREADABLE);
 		break;
 	default:

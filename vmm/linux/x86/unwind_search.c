@@ -3,6 +3,7 @@
 
 #include "guest/x86/frame_x86.h"
 #include "linux/x86/code_place.h"
+#include "linux/x86/orc_entry.h"
 
 #define FRAMES_MAX 96u
 #define STACK_BYTES (UINT64_C(16) << 10)
@@ -167,7 +168,7 @@ static enum verdict trail_step(struct search *search, struct trail *trail)
 		return IS_NONE;
 	search->steps--;
 	trail->hash = (trail->hash ^ callee.ip) * UINT64_C(0x100000001b3);
-	if (unwind_orc_step(config->orc, config->modules, search->memory, &trail->frame, &end) == STEP_DONE)
+	if (unwind_orc_step(config, search->memory, &trail->frame, &end) == STEP_DONE)
 		return end == UNWIND_END_OF_STACK && (trail->frames == 1 || is_near_end(search, callee.sp)) ? IS_ROOT
 		                                                                                            : IS_NONE;
 	enum verdict verdict =
@@ -288,12 +289,12 @@ static bool entered_from_user(const struct search *search, const struct orc_entr
 static bool entry_find(const struct search *search, struct orc_entry *entry)
 {
 	const struct unwind_config *config = search->config;
-	const struct orc_entry *known = orc_find(config->orc, search->regs->rip);
+	const struct orc_entry *known = orc_find(config->tables, search->regs->rip);
 
 	if (known)
 		*entry = *known;
 	return known || (search->place.module &&
-	                 module_orc_find(config->modules, config->orc, search->memory, search->regs->rip, entry));
+	                 module_orc_find(config->modules, config->tables, search->memory, search->regs->rip, entry));
 }
 
 static bool needs_rsp(const struct orc_entry *entry)

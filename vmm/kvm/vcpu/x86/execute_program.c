@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "guest/file_code.h"
 #include "guest/page_walk.h"
 #include "kvm/host/memory.h"
 #include "kvm/host/x86/kvm_vcpu.h"
 #include "kvm/vcpu/vcpu_machine.h"
 #include "kvm/vcpu/x86/patch_execute.h"
 #include "kvm/vcpu/x86/vcpu_x86.h"
-#include "linux/file_code.h"
 
 #define PAGE_BYTES UINT64_C(4096)
 #define USER_END (UINT64_C(1) << 47) /* of addresses; beyond, faults are others, or there are five levels */

@@ -2,10 +2,10 @@
 /*
  * The tasks that a vCPU was seen to run. Of fixed size: a new task replaces the oldest of its bucket. Starts as zero.
  */
-#ifndef VPROF_LINUX_TASK_CACHE_H
-#define VPROF_LINUX_TASK_CACHE_H
+#ifndef VPROF_GUEST_TASK_CACHE_H
+#define VPROF_GUEST_TASK_CACHE_H
 
-#include "linux/task.h"
+#include "guest/task.h"
 
 #define TASK_CACHE_BUCKETS 64u
 #define TASK_CACHE_WAYS 4u
@@ -14,7 +14,7 @@
 struct task_entry {
 	struct task task; /* as last seen; address 0: the entry is free */
 	bool announced;   /* its start was announced, and its end is to be announced */
-	uint32_t execs;   /* task_read_execs */
+	uint32_t execs;   /* struct os_tasks: execs */
 };
 
 struct task_cache {

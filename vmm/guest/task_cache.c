@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "linux/task_cache.h"
+#include "guest/task_cache.h"
 
 #include <string.h>
 

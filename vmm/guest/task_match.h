@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Matches a guest's task against targets: by process, by name, by page tables. */
-#ifndef VPROF_LINUX_TASK_MATCH_H
-#define VPROF_LINUX_TASK_MATCH_H
+#ifndef VPROF_GUEST_TASK_MATCH_H
+#define VPROF_GUEST_TASK_MATCH_H
 
-#include "linux/task.h"
+#include "guest/os.h"
 
 #define TASK_TARGETS_MAX 8u
 #define TASK_GLOB_BYTES 64u
@@ -39,8 +39,8 @@ struct task_family {
 
 /* What is needed to read the tasks of a vCPU. */
 struct task_view {
-	const struct task_layout *layout;
-	struct page_walk *walk; /* as task_read has left it */
+	const struct os_kernel *kernel; /* with tasks */
+	struct page_walk *walk;         /* as its `tasks->read` has left it */
 	const struct guest_regs *regs;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "linux/task_match.h"
+#include "guest/task_match.h"
 
 #include <string.h>
 
@@ -99,10 +99,15 @@ static void family_add(struct task_family *family, const struct task *task)
 static bool descends(const struct task_targets *targets, const struct task_family *family, const struct task_view *view,
                      const struct task *task)
 {
+	bool (*const parent)(const struct os_kernel *, struct page_walk *, const struct task *, struct task *) =
+		view->kernel->tasks->parent;
 	struct task ancestor = *task;
 
+	if (!parent)
+		return false;
+
 	for (unsigned i = 0; i < TASK_GENERATIONS_MAX && ancestor.pid != 0; i++) {
-		if (!task_read_parent(view->layout, view->walk, &ancestor, &ancestor))
+		if (!parent(view->kernel, view->walk, &ancestor, &ancestor))
 			return false;
 		if (family_has(family, &ancestor) || ancestor_match(targets, &ancestor))
 			return true;
