@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 		compared.symtab = symtab;
 		compared.orc =
 			(struct unwind_config){.system = &linux_unwinding, .tables = orc, .depth = UNWIND_DEPTH_MAX};
-		compared.frame_pointers = (struct unwind_config){.depth = UNWIND_DEPTH_MAX};
+		compared.frame_pointers = (struct unwind_config){.system = &linux_unwinding, .depth = UNWIND_DEPTH_MAX};
 		if (boot(argv[1], argv[2], &error))
 			status = verdict();
 	}

@@ -11,8 +11,7 @@
 /* Whether no kernel runs yet on that vCPU, with an error that says so. */
 bool kernel_arch_early(const struct seen_vcpu *registers, GError **error);
 /* The kernel that memory has. On error, what is found of it is the caller's all the same. */
-bool kernel_arch_find(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found,
-                      GError **error);
+bool kernel_arch_find(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found, GError **error);
 /* Slides the kernel that was given to where the guest has it. */
 bool kernel_arch_slide(struct guest *guest, const struct seen_vcpu *registers, struct kernel_found *found,
                        GError **error);

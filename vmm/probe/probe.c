@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "probe/probe.h"
-#include "guest/types.h"
 
 #include <string.h>
 #include <vprof/ring.h>
 
 #include "guest/processor.h"
+#include "guest/types.h"
 #include "probe/user_priv.h"
 
 /* ---- what the sets of an engine share ---- */

@@ -105,8 +105,7 @@ static bool code_find(const struct seen_vcpu *registers, GError **error)
 	return registers->vectors >> HALF || kernel_find_none("its vectors (VBAR_EL1) are not where Linux is", error);
 }
 
-bool kernel_arch_find(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found,
-                      GError **error)
+bool kernel_arch_find(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found, GError **error)
 {
 	struct page_walk walk;
 

@@ -102,8 +102,7 @@ static bool handlers_linked(struct image *image, uint64_t addresses[G_N_ELEMENTS
  * The last resort, when the descriptor table leads nowhere: the first code that the tables map where kernels are. A
  * kernel has all of its mapping in one piece, which starts with its image.
  */
-static bool code_scan(struct guest *guest, const struct seen_vcpu *registers, struct page_walk *walk,
-                      uint64_t *code)
+static bool code_scan(struct guest *guest, const struct seen_vcpu *registers, struct page_walk *walk, uint64_t *code)
 {
 	struct page_leaf leaf;
 
@@ -140,8 +139,7 @@ static bool find_in_memory(struct look *look, const struct page_walk *walk, uint
 	return false;
 }
 
-bool kernel_arch_find(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found,
-                      GError **error)
+bool kernel_arch_find(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found, GError **error)
 {
 	struct page_walk walk;
 	uint64_t code;
