@@ -395,8 +395,12 @@ class Lessons(harness.ProgramTest):
 
     def check_programs(self):
         """Two processes have the program at addresses of their own, and each call has the next number."""
-        tickers = [task["pid"] for task in self.engine.execute("query-tasks", comm="ticker")["tasks"]]
-        self.assertEqual(len(tickers), 2)
+        tickers = []
+
+        def are_alone():
+            tickers[:] = [task["pid"] for task in self.engine.execute("query-tasks", comm="ticker")["tasks"]]
+            return len(tickers) == 2
+        harness.wait_until(are_alone, "the end of a ticker's child")
         out, _ = self.run_program(VPROF, "trace", "-j", self.engine.path, "--pid", tickers[0], "-e", TICK, "-n", 20)
         *events, _ = map(json.loads, out.splitlines())
         numbers = [int(event["fields"]["arg1"], 16) for event in events]
