@@ -48,7 +48,7 @@ static void names_put(GByteArray *out, const struct names *names)
 		kallsyms_put(out, codes, 1);
 		kallsyms_put(out, 'T', 1);
 		for (unsigned k = 1; k < codes; k++)
-			kallsyms_put(out, names->tokens ? LONG_CODE : 'a' + (i >> k) % 16, 1);
+			kallsyms_put(out, names->tokens ? LONG_CODE : 'a' + ((uint64_t)i >> k) % 16, 1);
 	}
 	kallsyms_align(out, 8);
 	g_byte_array_append(out, (const uint8_t *)markers, (names->n + 255) / 256 * (guint)sizeof(*markers));
