@@ -301,7 +301,9 @@ const char *recorder_reboot(struct recorder *recorder)
 	g_ptr_array_add(recorder->frames_before, recorder->frames);
 	recorder->frames = histogram_new(recorder->names, 0);
 	recorder_write_kernel(recorder, (uint64_t)g_get_monotonic_time() * 1000, &recorder->failure);
-	return image_release(recorder->kernel.image);
+	const char *release = image_release(recorder->kernel.image);
+
+	return release ? release : "";
 }
 
 /* ---- meanwhile ---- */
