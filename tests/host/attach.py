@@ -17,10 +17,11 @@ from harness import VPROF
 
 WHOLE_MIN = 98.0  # per cent of the kernel's call chains
 USER_WHOLE_MIN, USER_SECONDS = 0.7, 2.5  # of user space's, at the end: those before the tables are there are cut
+SAMPLES_MIN = 500
 NAMED_MIN = 0.99
 TASK = re.compile(r"^task (\S+) (\d+) \((.*)\) ([A-Za-z]) ", re.MULTILINE)  # as the guest has it
 SLEEPERS_MIN, CHANGED_MAX = 40, 8
-WAIT_MIN = 0.6  # of the time of all samples, without that before the first look and after the last one
+WAIT_MIN, LOOKED_SECONDS = 0.6, 2  # of the time from the first look to the last one
 NAPS, NAP_SECONDS = 15, 0.2  # at least so many of 30
 PLUGGED = 128 << 20  # bytes: a block of Linux's
 TWO_CPUS = "-smp", "1,maxcpus=2"
@@ -28,8 +29,7 @@ CPU, SECOND_CPU = "host-x86_64-cpu", {"id": "second", "socket-id": 0, "die-id": 
 CPU_SAMPLES_MIN = 60
 PANIC_SECONDS = 5
 PAUSE_SECONDS = 2
-PLUGGED_SECONDS = 4
-RESTORED_SECONDS = 3
+RESTORED_MIN = 500  # samples
 WAITED = re.compile(r"^waited (\S+) (\d+) ([0-9.]+) ([0-9a-f]+)", re.MULTILINE)  # what its programs have said
 CHILD_SECONDS = 0.1
 KNOWN_AGREE, KNOWN_LINE = 0.1, 0.4  # of what they say, and seconds: two lines of a terminal, with time to write them
@@ -158,15 +158,20 @@ class Attach(harness.ProgramTest):
             self.assertGreater(tasks[name], 0.05 * len(samples))
         self.assertGreater(sum(count for name, count in tasks.items() if name and name != "[unknown]"), NAMED_MIN * len(samples))
 
+    def looked_seconds(self):
+        """From the first look at tasks to the last one so far."""
+        looks = [sample["time-ns"] for sample in perf.vprof_samples(self.recording) if sample["event"] == "wall"]
+        return (max(looks) - min(looks)) / 1e9 if looks else 0
+
     def check_waits(self):
-        """Tasks wait for as long as the recording lasts, each where it does; what runs has all but no waiting."""
+        """Tasks wait for as long as they are looked at, each where it does; what runs has all but no waiting."""
         document = json.loads(self.run_program(VPROF, "report", "--json", "-i", self.recording, "--sort", "state,comm,sym")[0])
         (table,) = [table for table in document["tables"] if table["event"] == "wall"]
         seconds = {(row["state"], row["comm"], row["symbol"]): row["period"] / 1e9 for row in table["rows"]}
         print(f"  waits {seconds}", flush=True)
         one = seconds["sleeping", "busybox", "hrtimer_nanosleep"]
-        length = (document["recording"]["last-ns"] - document["recording"]["first-ns"]) / 1e9
-        self.assertTrue(WAIT_MIN * length < one < length + 0.5, (one, length))
+        self.assertGreater(one, WAIT_MIN * self.looked_seconds())
+        self.assertLess(one, (document["recording"]["last-ns"] - document["recording"]["first-ns"]) / 1e9 + 0.5)
         for state, channel in ("sleeping", "fifo_open|wait_for_partner"), ("stopped", "do_signal_stop|get_signal"):
             (other,) = [ns for (s, comm, symbol), ns in seconds.items() if (s, comm) == (state, "busybox") and re.fullmatch(channel, symbol)]
             self.assertAlmostEqual(other, one, delta=0.05 * one)
@@ -177,21 +182,17 @@ class Attach(harness.ProgramTest):
         out, _ = self.run_program(VPROF, "doctor", *self.guest())
         self.assertRegex(out, r"ok +route +bpf: ")
         self.assertRegex(out, r"ok +default +bpf\n")
-        out, err = self.record("--wall")
+        vprof = self.start_recording(self.recording.name, *self.guest(), "--wall")
+        self.wait_for_user_chains(self.recording)
+        harness.wait_until(lambda: self.looked_seconds() > LOOKED_SECONDS, "looks at tasks", 60)
+        err = self.detach(vprof, self.recording.name)
         self.assertIn("route bpf, task-clock at 999 Hz", err)
         self.assertNotIn("best route", err)
-        chains = re.search(r"# chains +kernel, by ORC: .*", out)
+        chains = re.search(r"# chains +kernel, by ORC: .*", self.run_program(VPROF, "report", "-i", self.recording)[0])
         print(chains and chains[0], flush=True)
         self.assertGreater(float(re.search(r"([0-9.]+) % whole", chains[0])[1]), WHOLE_MIN)
-        # A static program without frame pointers, whose tables are read from the guest's memory. Busybox has tables of the C library only.
-        last = self.report(self.recording)[0]["recording"]["last-ns"] / 1e9
-        recording = self.report(self.recording, "--comm", "user_spin_stati", "--time", f"{last - USER_SECONDS:.9f},{last:.9f}")[0]["recording"]
-        ends = recording["chain-ends"]["user"]
-        print(f"  user space of a static program: {ends}, tables: {recording['unwind-tables']}", flush=True)
-        self.assertGreater(recording["unwind-tables"]["sources"]["guest memory"], 0)
-        self.assertGreater(ends["whole"], USER_WHOLE_MIN * sum(ends.values()))
+        self.assertGreater(self.report(self.recording)[0]["recording"]["unwind-tables"]["sources"]["guest memory"], 0)
         samples = [sample for sample in perf.vprof_samples(self.recording) if sample["mode"] != "vmm" and sample["event"] == "task-clock"]
-        self.assertGreater(len(samples), 500)
         self.check_modes(samples)
         self.check_tasks(samples)
         self.check_waits()
@@ -354,6 +355,11 @@ class Attach(harness.ProgramTest):
         locks = {row["function"] for row in contention["rows"] if row["kind"] == "rwsem"}
         self.assertEqual([name for name in locks if not re.fullmatch("(__)?(percpu_)?down_(read|write).*", name)], [])
 
+    def engine(self):
+        """The only one."""
+        (engine,) = json.loads(self.run_program(VPROF, "list", "--json")[0])
+        return engine["status"]["pid"]
+
     def test_run(self):
         """Tasks of a guest of `vprof run`, by its engine, and their waits; then its kernel panics."""
         vprof = self.start(VPROF, "run", "--kernel", self.kernel, "--initrd", self.folder / "initrd", "--vcpus", 2, "-m", "256M",
@@ -361,8 +367,7 @@ class Attach(harness.ProgramTest):
                            "--on-panic", "keep")
         self.vmm = vprof
         self.wait_for_init()
-        (engine,) = json.loads(self.run_program(VPROF, "list", "--json")[0])
-        which = engine["status"]["pid"]
+        which = self.engine()
         self.check_ps(which)
         running = [stack for stack in self.check_stacks(which) if stack["tasks"][0]["pid"] != 0]
         print(f"  runs: {[(stack['tasks'][0]['comm'], len(stack['frames'])) for stack in running]}", flush=True)
@@ -376,12 +381,16 @@ class Attach(harness.ProgramTest):
         self.assertIn("vprof-vmm: the guest has panicked and is kept: Kernel panic - not syncing: sysrq triggered crash", err)
         self.check_exact_waits()
 
-    def whole_user_chains(self, recording):
-        """Of the static program, in the last seconds: tables, stack and page tables are read."""
-        last = self.report(recording)[0]["recording"]["last-ns"] / 1e9
-        ends = self.report(recording, "--comm", "user_spin_stati", "--time", f"{last - USER_SECONDS:.9f},{last:.9f}")[0]["recording"]["chain-ends"]["user"]
-        print(f"  {recording.name}: {ends}", flush=True)
-        self.assertGreater(ends["whole"], USER_WHOLE_MIN * sum(ends.values()))
+    def wait_for_user_chains(self, recording):
+        """Of a static program without frame pointers, in the last seconds: tables, stack and page tables are read from the guest's memory.
+        Busybox has tables of the C library only."""
+        def are_whole():
+            so_far = self.report(recording)[0]["recording"]
+            last = so_far["last-ns"] / 1e9
+            ends = self.report(recording, "--comm", "user_spin_stati", "--time", f"{last - USER_SECONDS:.9f},{last:.9f}")[0]["recording"]["chain-ends"]["user"]
+            print(f"  {recording.name}: {so_far['samples']} samples, user space {ends}", flush=True)
+            return so_far["samples"] > SAMPLES_MIN and ends["whole"] > USER_WHOLE_MIN * max(1, sum(ends.values()))
+        harness.wait_until(are_whole, "chains in user space", 60)
 
     def start_recording(self, name, *which):
         """Until detach(). What it says is in a file."""
@@ -409,7 +418,8 @@ class Attach(harness.ProgramTest):
                   {"execute": "device_add", "arguments": {"driver": "pc-dimm", "id": "dimm", "memdev": "more"}},
                   {"execute": "device_add", "arguments": {"driver": CPU, **SECOND_CPU}})
         self.wait_for_console("init: two processors")
-        time.sleep(PLUGGED_SECONDS)
+        self.wait_for_samples(self.engine(), 2 * CPU_SAMPLES_MIN, vcpu=1)
+        self.wait_for_user_chains(self.folder / "plug")
         self.detach(vprof, "plug")
         self.check_alive()
         samples = [sample for sample in perf.vprof_samples(self.folder / "plug") if sample["mode"] != "vmm"]
@@ -422,7 +432,6 @@ class Attach(harness.ProgramTest):
         self.assertGreater(used, 0)
         doctor = json.loads(self.run_program(VPROF, "doctor", "--pid", self.qemu.pid, "--json")[0])
         self.assertGreater(doctor["memory-bytes"], PLUGGED + (255 << 20))
-        self.whole_user_chains(self.folder / "plug")
 
     def pause(self, name):
         self.tell("qmp-2", {"execute": "stop"})
@@ -473,7 +482,7 @@ class Attach(harness.ProgramTest):
         self.tell("other-2", {"execute": "migrate-incoming", "arguments": {"uri": f"exec:cat {saved}"}})
         # Its kernel is looked for when it runs, for some seconds.
         self.wait_for_word("restored", "has booted")
-        time.sleep(RESTORED_SECONDS)
+        self.wait_for_samples(self.engine(), RESTORED_MIN)
         self.detach(vprof, "restored")
         samples = [sample for sample in perf.vprof_samples(self.folder / "restored") if sample["mode"] != "vmm"]
         self.check_modes(samples)
