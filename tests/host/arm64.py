@@ -270,7 +270,7 @@ class Arm64(harness.ProgramTest):
         user, kernel = (int(re.search(rf"(?m)^(\d+),,cycles:{mode},", text).group(1)) for mode in "uk")
         samples = int(re.search(r"(?m)^cycles stats:\n +SAMPLE events: +(\d+)$", text).group(1))
         print(f"perf in the guest: cycles:u {user}, cycles:k {kernel}, {samples} samples of {LINUX_PERF_PERIOD} cycles", flush=True)
-        self.assertGreater(user, kernel)
+        self.assertGreater(min(user, kernel), 0)
         self.assertGreater(samples, LINUX_OWN_SAMPLES_MIN)
         # The same work again; an overflow that comes late is one sample all the same.
         self.assertLess(samples * LINUX_PERF_PERIOD, 2 * (user + kernel))
