@@ -386,10 +386,12 @@ class Attach(harness.ProgramTest):
         Busybox has tables of the C library only."""
         def are_whole():
             so_far = self.report(recording)[0]["recording"]
+            if so_far["samples"] < SAMPLES_MIN:
+                return False
             last = so_far["last-ns"] / 1e9
             ends = self.report(recording, "--comm", "user_spin_stati", "--time", f"{last - USER_SECONDS:.9f},{last:.9f}")[0]["recording"]["chain-ends"]["user"]
             print(f"  {recording.name}: {so_far['samples']} samples, user space {ends}", flush=True)
-            return so_far["samples"] > SAMPLES_MIN and ends["whole"] > USER_WHOLE_MIN * max(1, sum(ends.values()))
+            return ends["whole"] > USER_WHOLE_MIN * max(1, sum(ends.values()))
         harness.wait_until(are_whole, "chains in user space", 60)
 
     def start_recording(self, name, *which):
