@@ -84,8 +84,8 @@ def need_bochs():
 
 
 def libraries(program):
-    """Those that its loader would map, and the loader."""
-    text = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    """Those that its loader would map, and the loader; a static program, for which ldd fails, has none."""
+    text = subprocess.run(["ldd", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
     return re.findall(r"(/\S+) \(0x", text)
 
 
