@@ -24,13 +24,12 @@ struct listing {
 	GStringChunk *texts;
 };
 
-static struct listed *function_add(struct listing *listing, uint64_t address, const char *name, const char *module)
+static struct listed *listed_new(struct listing *listing, uint64_t address, const char *name, const char *module)
 {
 	struct listed *listed = g_new(struct listed, 1);
 
 	*listed = (struct listed){address, address, g_string_chunk_insert_const(listing->texts, name),
 	                          g_string_chunk_insert_const(listing->texts, module)};
-	g_ptr_array_add(listing->functions, listed);
 	return listed;
 }
 
@@ -41,8 +40,9 @@ static void place_take(struct listing *listing, uint64_t ip, const struct place 
 	struct listed *listed = g_hash_table_lookup(listing->seen, &address);
 
 	if (!listed) {
-		listed = function_add(listing, address, name,
-		                      strcmp(place->module, "[kernel]") == 0 ? "" : place->module);
+		listed = listed_new(listing, address, name,
+		                    strcmp(place->module, "[kernel]") == 0 ? "" : place->module);
+		g_ptr_array_add(listing->functions, listed);
 		g_hash_table_insert(listing->seen, &listed->address, listed);
 	}
 	listed->last = MAX(listed->last, ip);
@@ -79,9 +79,9 @@ static void listing_read(struct listing *listing)
 	const struct kernel_place *kernel = &listing->input->kernel;
 
 	input_walk(listing->input, &visitor, listing);
-	/* perf takes the kernel's address from this symbol, even if a function begins there. */
+	/* perf takes the kernel's address from this symbol. Of a function that begins there, it takes the name that comes last. */
 	if (kernel->symbol[0] != '\0')
-		function_add(listing, kernel->address, kernel->symbol, "");
+		g_ptr_array_insert(listing->functions, 0, listed_new(listing, kernel->address, kernel->symbol, ""));
 	g_ptr_array_sort(listing->functions, addresses_compare);
 }
 
