@@ -40,8 +40,8 @@ static void place_take(struct listing *listing, uint64_t ip, const struct place 
 	struct listed *listed = g_hash_table_lookup(listing->seen, &address);
 
 	if (!listed) {
-		listed = listed_new(listing, address, name,
-		                    strcmp(place->module, "[kernel]") == 0 ? "" : place->module);
+		listed =
+			listed_new(listing, address, name, strcmp(place->module, "[kernel]") == 0 ? "" : place->module);
 		g_ptr_array_add(listing->functions, listed);
 		g_hash_table_insert(listing->seen, &listed->address, listed);
 	}
@@ -79,7 +79,8 @@ static void listing_read(struct listing *listing)
 	const struct kernel_place *kernel = &listing->input->kernel;
 
 	input_walk(listing->input, &visitor, listing);
-	/* perf takes the kernel's address from this symbol. Of a function that begins there, it takes the name that comes last. */
+	/* perf takes the kernel's address from this symbol. Of a function that begins there, it takes the name that
+	 * comes last. */
 	if (kernel->symbol[0] != '\0')
 		g_ptr_array_insert(listing->functions, 0, listed_new(listing, kernel->address, kernel->symbol, ""));
 	g_ptr_array_sort(listing->functions, addresses_compare);

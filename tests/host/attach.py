@@ -158,11 +158,6 @@ class Attach(harness.ProgramTest):
             self.assertGreater(tasks[name], 0.05 * len(samples))
         self.assertGreater(sum(count for name, count in tasks.items() if name and name != "[unknown]"), NAMED_MIN * len(samples))
 
-    def looked_seconds(self):
-        """From the first look at tasks to the last one so far."""
-        looks = [sample["time-ns"] for sample in perf.vprof_samples(self.recording) if sample["event"] == "wall"]
-        return (max(looks) - min(looks)) / 1e9 if looks else 0
-
     def check_waits(self):
         """Tasks wait for as long as they are looked at, each where it does; what runs has all but no waiting."""
         document = json.loads(self.run_program(VPROF, "report", "--json", "-i", self.recording, "--sort", "state,comm,sym")[0])
@@ -170,7 +165,7 @@ class Attach(harness.ProgramTest):
         seconds = {(row["state"], row["comm"], row["symbol"]): row["period"] / 1e9 for row in table["rows"]}
         print(f"  waits {seconds}", flush=True)
         one = seconds["sleeping", "busybox", "hrtimer_nanosleep"]
-        self.assertGreater(one, WAIT_MIN * self.looked_seconds())
+        self.assertGreater(one, WAIT_MIN * perf.looked_seconds(self.recording))
         self.assertLess(one, (document["recording"]["last-ns"] - document["recording"]["first-ns"]) / 1e9 + 0.5)
         for state, channel in ("sleeping", "fifo_open|wait_for_partner"), ("stopped", "do_signal_stop|get_signal"):
             (other,) = [ns for (s, comm, symbol), ns in seconds.items() if (s, comm) == (state, "busybox") and re.fullmatch(channel, symbol)]
@@ -184,7 +179,7 @@ class Attach(harness.ProgramTest):
         self.assertRegex(out, r"ok +default +bpf\n")
         vprof = self.start_recording(self.recording.name, *self.guest(), "--wall")
         self.wait_for_user_chains(self.recording)
-        harness.wait_until(lambda: self.looked_seconds() > LOOKED_SECONDS, "looks at tasks", 60)
+        harness.wait_until(lambda: perf.looked_seconds(self.recording) > LOOKED_SECONDS, "looks at tasks", 60)
         err = self.detach(vprof, self.recording.name)
         self.assertIn("route bpf, task-clock at 999 Hz", err)
         self.assertNotIn("best route", err)

@@ -55,6 +55,12 @@ def perf_samples(recording):
     return samples
 
 
+def looked_seconds(recording):
+    """From the first look at tasks that found one waiting to the last one so far."""
+    looks = [sample["time-ns"] for sample in vprof_samples(recording) if sample["event"] == "wall"]
+    return (max(looks) - min(looks)) / 1e9 if looks else 0
+
+
 def check_agreement(test, recording):
     """perf sees the same samples, and puts as many of them into each mode and each kernel symbol."""
     samples = vprof_samples(recording)
