@@ -18,9 +18,9 @@
 #define PAGE_BYTES 4096u
 
 static struct fake_guest fake;
-static struct kernel_scan_run pieces[PIECES];
+static struct os_scan_run pieces[PIECES];
 
-static bool next_piece(void *data G_GNUC_UNUSED, uint64_t from, struct kernel_scan_run *run)
+static bool next_piece(void *data G_GNUC_UNUSED, uint64_t from, struct os_scan_run *run)
 {
 	for (size_t i = 0; i < PIECES; i++)
 		if (pieces[i].gpa + pieces[i].bytes > from) {
@@ -36,7 +36,7 @@ static bool next_piece(void *data G_GNUC_UNUSED, uint64_t from, struct kernel_sc
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct kernel_scan scan = {0};
+	struct os_scan scan = {0};
 	unsigned looks = 0;
 
 	if (size < 1 + PIECES * 8)
@@ -46,8 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint32_t words[2];
 
 		memcpy(words, data + 1 + i * 8, 8);
-		pieces[i] = (struct kernel_scan_run){(uint64_t)words[0] * PAGE_BYTES,
-		                                     (uint64_t)(words[1] % 65536) * PAGE_BYTES};
+		pieces[i] = (struct os_scan_run){(uint64_t)words[0] * PAGE_BYTES,
+		                                 (uint64_t)(words[1] % 65536) * PAGE_BYTES};
 	}
 	memory_change(&fake, data + 1 + PIECES * 8, size - 1 - PIECES * 8);
 	do {
@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		look_init(&look, &fake.guest);
 		look.bytes_left = LOOK_BYTES;
 		fake.reads = 0;
-		const uint64_t top = kernel_scan(&scan, &look, next_piece, NULL, data[0] & 1);
+		const uint64_t top = kernel_tables_scan(&scan, &look, next_piece, NULL, data[0] & 1);
 
 		if (fake.reads > LOOK_BYTES / LOOK_READ_BYTES || ++looks > LOOKS_MAX ||
 		    (top != 0 && (top % PAGE_BYTES != 0 || top > FAKE_RAM_BYTES - PAGE_BYTES)))

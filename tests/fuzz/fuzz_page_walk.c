@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "attach/kernel_memory.h"
+#include "attach/search_linux_priv.h"
 #include "fuzz_changes.h"
 #include "fuzz_target.h"
 #include "guest/x86/page_tables_x86.h"
@@ -85,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		page_walk_init(&walk, &fake.guest, ROOT ^ root, la57);
 		leaf_check(&walk, places[i]);
 
-		const struct gva_range extent = kernel_memory_extent(&walk, places[i]);
+		const struct gva_range extent = search_processor_of(GUEST_X86_64)->extent(&walk, places[i]);
 
 		check(extent.bytes <= KERNEL_MEMORY_BYTES_MAX && extent.bytes <= gva_room(extent.first));
 	}

@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <stdio.h>
 
+#include "attach/search_linux.h"
 #include "fake_guest_memory.h"
 #include "guest/registers.h"
 #include "kallsyms_builder.h"
@@ -21,6 +22,8 @@
 #define FAKE_KERNEL_LINKED UINT64_C(0xffffffff81000000)
 #define FAKE_KERNEL_IDT_GVA UINT64_C(0xfffffe0000000000)
 #define FAKE_KERNEL_SYMBOLS 400u
+
+static const struct os_search *const fake_searches[] = {&search_linux, NULL};
 
 /* Offsets in the image. */
 enum {
@@ -85,6 +88,7 @@ static inline struct seen_vcpu fake_kernel_make(struct fake_guest *fake, uint64_
 	static const char banner[] = "Linux version 6.1.0-fake (test@nowhere) #1 SMP\n";
 
 	fake_guest_init(fake);
+	fake->guest.searches = fake_searches;
 	fake->next_table = 0x20000;
 	fake_kernel_map(fake, FAKE_KERNEL_ROOT, at, FAKE_KERNEL_BYTES);
 	memcpy(fake->ram + FAKE_KERNEL_GPA + FAKE_KERNEL_BANNER, banner, sizeof(banner));

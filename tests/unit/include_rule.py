@@ -96,6 +96,7 @@ KNOWING = {
     "vmm/guest/registers.h": "the registers of both, for the folders",
     "vmm/guest/processor.h": "which tables there are",
     "vmm/linux/processor.h": "which tables there are",
+    "vmm/attach/search_linux_priv.h": "which tables there are",
     "vmm/kvm/device/serial_16550.c": "RDI of a UART is no register of a processor's",
     "vmm/lib/record/arch.c": "which processor this build is for",
     "vmm/lib/record/arch.h": "which there are",
@@ -109,6 +110,7 @@ OF_KERNELS = re.compile(r"""\b(?:task_struct|mm_struct|vm_area_struct|signal_str
     |__per_cpu_offset|hardirq_stack_ptr|__switch_to|try_to_wake_up|page_offset_base|vmemmap_base)\b""", re.VERBOSE)
 OUTSIDE = {
     "vmm/attach/bpf": "programs that the host's Linux runs",
+    "vmm/attach/search_linux.c": "it goes to vmm/linux",
     "vmm/exits/bpf": "programs that the host's Linux runs",
     "vmm/guest/dwarf_types.c": "the structures of all systems, which debug information is asked about at once",
     "vmm/probe/probe_values.c": "fields of probes are named as bpftrace names them",

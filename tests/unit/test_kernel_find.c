@@ -222,6 +222,7 @@ START_TEST(a_kernel_may_end_with_the_address_space)
 	};
 
 	fake_guest_init(&fake);
+	fake.guest.searches = fake_searches;
 	fake.next_table = 0x20000;
 	fake_map(&fake, FAKE_KERNEL_ROOT, levels, code, 0, size);
 	fake_map(&fake, FAKE_KERNEL_ROOT, levels, 0, 0, size);

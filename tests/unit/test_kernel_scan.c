@@ -14,10 +14,10 @@
 #define PRESENT UINT64_C(0x63)
 
 static struct fake_guest fake;
-static struct kernel_scan_run runs[3];
+static struct os_scan_run runs[3];
 static size_t n_runs, n_asked;
 
-static bool next_run(void *data G_GNUC_UNUSED, uint64_t from, struct kernel_scan_run *run)
+static bool next_run(void *data G_GNUC_UNUSED, uint64_t from, struct os_scan_run *run)
 {
 	n_asked++;
 	for (size_t i = 0; i < n_runs; i++)
@@ -34,18 +34,18 @@ static void setup(void)
 	fake_kernel_make(&fake, AT, 0x5a);
 	fake_write(&fake, MIDDLE + ENTRY(511), (MIDDLE + 64 * PAGE) | PRESENT);
 	fake_write(&fake, FAKE_KERNEL_ROOT + ENTRY(273), (MIDDLE + 65 * PAGE) | PRESENT); /* all memory */
-	runs[0] = (struct kernel_scan_run){0, 16 * PAGE};
-	runs[1] = (struct kernel_scan_run){FAKE_KERNEL_ROOT, 128 * PAGE};
+	runs[0] = (struct os_scan_run){0, 16 * PAGE};
+	runs[1] = (struct os_scan_run){FAKE_KERNEL_ROOT, 128 * PAGE};
 	n_runs = 2;
 }
 
 static uint64_t scan(bool la57)
 {
-	struct kernel_scan state = {0};
+	struct os_scan state = {0};
 	struct look look;
 
 	look_init(&look, &fake.guest);
-	uint64_t top = kernel_scan(&state, &look, next_run, NULL, la57);
+	uint64_t top = kernel_tables_scan(&state, &look, next_run, NULL, la57);
 
 	ck_assert_uint_eq(state.from, 0); /* it has looked at all */
 	return top;
@@ -98,10 +98,10 @@ END_TEST
 /* Pieces that cannot be read are passed over, and one that leads back ends it. */
 START_TEST(any_list_of_pieces_ends)
 {
-	runs[0] = (struct kernel_scan_run){UINT64_C(1) << 50, 16 * PAGE};
+	runs[0] = (struct os_scan_run){UINT64_C(1) << 50, 16 * PAGE};
 	n_runs = 1;
 	ck_assert_uint_eq(scan(false), 0);
-	runs[0] = (struct kernel_scan_run){UINT64_MAX - PAGE + 1, 2 * PAGE};
+	runs[0] = (struct os_scan_run){UINT64_MAX - PAGE + 1, 2 * PAGE};
 	n_asked = 0;
 	ck_assert_uint_eq(scan(false), 0);
 	ck_assert_uint_eq(n_asked, 1);
@@ -111,19 +111,19 @@ START_TEST(any_list_of_pieces_ends)
 END_TEST
 
 /* Memory of terabytes, none of which is the guest's; then the tables. */
-static bool next_of_much(void *data G_GNUC_UNUSED, uint64_t from, struct kernel_scan_run *run)
+static bool next_of_much(void *data G_GNUC_UNUSED, uint64_t from, struct os_scan_run *run)
 {
 	const uint64_t much = UINT64_C(1) << 40;
 
 	n_asked++;
-	*run = from < much ? (struct kernel_scan_run){.gpa = from + (UINT64_C(2) << 20)}
-	                   : (struct kernel_scan_run){from, 2 * PAGE};
+	*run = from < much ? (struct os_scan_run){.gpa = from + (UINT64_C(2) << 20)}
+	                   : (struct os_scan_run){from, 2 * PAGE};
 	return from <= much;
 }
 
 START_TEST(a_scan_goes_on_where_a_look_has_ended)
 {
-	struct kernel_scan state = {0};
+	struct os_scan state = {0};
 	uint64_t before;
 	unsigned looks = 0;
 
@@ -134,7 +134,7 @@ START_TEST(a_scan_goes_on_where_a_look_has_ended)
 		look_init(&look, &fake.guest);
 		look.bytes_left = 1 << 20;
 		before = state.from;
-		ck_assert_uint_eq(kernel_scan(&state, &look, next_of_much, NULL, false), 0);
+		ck_assert_uint_eq(kernel_tables_scan(&state, &look, next_of_much, NULL, false), 0);
 		ck_assert(state.from == 0 || state.from > before);
 		ck_assert_uint_lt(n_asked, ++looks * ((1 << 20) / LOOK_READ_BYTES + 1));
 	} while (state.from != 0);
@@ -158,22 +158,22 @@ static bool read_look_alikes(struct guest *guest, gpa_t from, void *to, size_t b
 	return true;
 }
 
-static bool next_of_all(void *data G_GNUC_UNUSED, uint64_t from, struct kernel_scan_run *run)
+static bool next_of_all(void *data G_GNUC_UNUSED, uint64_t from, struct os_scan_run *run)
 {
-	*run = (struct kernel_scan_run){from, 64 * PAGE};
+	*run = (struct os_scan_run){from, 64 * PAGE};
 	return true;
 }
 
 START_TEST(look_alikes_are_not_tried_for_ever)
 {
 	const struct guest_ops ops = {.memory_read = read_look_alikes};
-	struct kernel_scan state = {0};
+	struct os_scan state = {0};
 	struct look look;
 
 	fake.guest.ops = &ops;
 	fake.reads = 0;
 	look_init(&look, &fake.guest);
-	ck_assert_uint_eq(kernel_scan(&state, &look, next_of_all, NULL, false), 0);
+	ck_assert_uint_eq(kernel_tables_scan(&state, &look, next_of_all, NULL, false), 0);
 	ck_assert_uint_eq(state.from, 0);
 	ck_assert_uint_le(fake.reads, 256 * 128 + 256 / 64);
 }

@@ -133,7 +133,8 @@ static void on_searched(void *data)
 	dump->looked(dump->looked_data, why);
 }
 
-struct guest *dump_guest_new(const char *path, const char *kernel_path, GError **error)
+struct guest *dump_guest_new(const char *path, const char *kernel_path, const struct os_search *const *searches,
+                             GError **error)
 {
 	struct core_file *core = core_file_open(path, error);
 
@@ -147,7 +148,8 @@ struct guest *dump_guest_new(const char *path, const char *kernel_path, GError *
 	                             .name = g_path_get_basename(path),
 	                             .vcpus = core->n_vcpus,
 	                             .memory_bytes = core_file_memory_bytes(core),
-	                             .routes = routes};
+	                             .routes = routes,
+	                             .searches = searches};
 	dump->kernel_path = g_strdup(kernel_path);
 	dump->kernel_file = kernel_path ? image_open_kernel(kernel_path, error) : -1;
 	if (!kernel_path || dump->kernel_file >= 0)

@@ -207,19 +207,19 @@ static bool pages_there(const struct guest_memory *memory, uint64_t hva, size_t 
 
 /* One read of the list of pages. */
 static void next_run(const struct guest_memory *memory, const struct kvm_machine_range *range, uint64_t from,
-                     struct kernel_scan_run *run)
+                     struct os_scan_run *run)
 {
 	const uint64_t at = MAX(from, range->gpa), left = (range->gpa + range->bytes - at) / PAGE_BYTES;
 	const size_t pages = MIN(left, PAGES_AT_ONCE);
 	size_t first, n;
 
 	if (pages > 0 && pages_there(memory, range->hva + (at - range->gpa), pages, &first, &n))
-		*run = (struct kernel_scan_run){at + first * PAGE_BYTES, n * PAGE_BYTES};
+		*run = (struct os_scan_run){at + first * PAGE_BYTES, n * PAGE_BYTES};
 	else
-		*run = (struct kernel_scan_run){.gpa = at + MAX(pages, 1) * PAGE_BYTES};
+		*run = (struct os_scan_run){.gpa = at + MAX(pages, 1) * PAGE_BYTES};
 }
 
-bool guest_memory_next(void *data, uint64_t from, struct kernel_scan_run *run)
+bool guest_memory_next(void *data, uint64_t from, struct os_scan_run *run)
 {
 	struct guest_memory *memory = data;
 

@@ -10,9 +10,9 @@
 #include <sys/types.h>
 
 #include "attach/hmp.h"
-#include "attach/kernel_scan.h"
 #include "attach/kvm_machine.h"
 #include "attach/monitor.h"
+#include "guest/os.h"
 
 #define GUEST_MEMORY_ERROR guest_memory_error_quark()
 GQuark guest_memory_error_quark(void);
@@ -33,10 +33,10 @@ void guest_memory_set(struct guest_memory *memory, const struct kvm_machine_rang
 bool guest_memory_map(struct guest_memory *memory, struct monitor *monitor, GError **error);
 
 /*
- * A kernel_scan_next; `data`: the guest_memory. Pages that the guest has not used yet are left out: reading one would
+ * A os_scan_next; `data`: the guest_memory. Pages that the guest has not used yet are left out: reading one would
  * give it memory. False, too, when /proc/PID/pagemap cannot be read. Any thread.
  */
-bool guest_memory_next(void *data, uint64_t from, struct kernel_scan_run *run);
+bool guest_memory_next(void *data, uint64_t from, struct os_scan_run *run);
 
 /* /proc/PID/mem of the VMM, open for reading; -1 for NULL. */
 int guest_memory_file(const struct guest_memory *memory);

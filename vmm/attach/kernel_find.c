@@ -7,19 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/kernel_find_priv.h"
+#include "guest/os.h"
+#include "guest/processor.h"
 #include "lib/profile/hash.h"
 #include "lib/record/arch.h"
 
 G_DEFINE_QUARK(vprof_kernel_find_error, kernel_find_error)
 
 #define SLIDE_ALIGNMENT (UINT64_C(1) << 12)
-
-bool kernel_find_none(const char *what, GError **error)
-{
-	g_set_error(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_NONE, "no Linux kernel found in the guest: %s", what);
-	return false;
-}
 
 /* ---- an image that was given ---- */
 
@@ -62,7 +57,6 @@ static bool open_image(const char *path, int file, struct kernel_found *found, G
 	return false;
 }
 
-/* Sets the slide if it is one and the build-id is where it says then. Of several tries, the first error stays. */
 bool kernel_find_slide(struct kernel_found *found, struct page_walk *walk, uint64_t slide, GError **error)
 {
 	GError **first = error && !*error ? error : NULL;
@@ -79,15 +73,53 @@ bool kernel_find_slide(struct kernel_found *found, struct page_walk *walk, uint6
 	return false;
 }
 
+/* NULL: the image is of none of the guest's systems. */
+static const struct os_search *search_of(const struct guest *guest, const struct image *image)
+{
+	for (const struct os_search *const *search = guest->searches; *search; search++)
+		if ((*search)->os->recognises(image))
+			return *search;
+	return NULL;
+}
+
 static bool check_image(struct guest *guest, const struct seen_vcpu *registers, struct kernel_found *found,
                         GError **error)
 {
+	const struct os_search *search = search_of(guest, found->image);
 	struct page_walk walk;
 
-	if (image_is_linux(found->image))
-		return kernel_arch_slide(guest, registers, found, error);
+	if (search)
+		return search->slide(guest, registers, found, error);
 	page_walk_init_regs(&walk, guest, &registers->regs);
 	return build_id_check(&walk, found->image, 0, error);
+}
+
+/* ---- any ---- */
+
+/* By each system; the first error is that of the likeliest. */
+static bool is_early(const struct guest *guest, const struct seen_vcpu *registers, GError **error)
+{
+	g_autoptr(GError) why = NULL;
+
+	for (const struct os_search *const *search = guest->searches; *search; search++)
+		if (!(*search)->early(registers, why ? NULL : &why))
+			return false;
+	g_propagate_error(error, g_steal_pointer(&why));
+	return true;
+}
+
+static bool find_in_memory(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found,
+                           GError **error)
+{
+	g_autoptr(GError) why = NULL;
+
+	for (const struct os_search *const *search = look->guest.searches; *search; search++) {
+		if ((*search)->find(look, registers, found, why ? NULL : &why))
+			return true;
+		kernel_found_clear(found);
+	}
+	g_propagate_error(error, g_steal_pointer(&why));
+	return false;
 }
 
 bool kernel_find(struct look *look, const struct seen_vcpu *registers, const char *path, int file,
@@ -96,10 +128,10 @@ bool kernel_find(struct look *look, const struct seen_vcpu *registers, const cha
 	g_autoptr(GError) why = NULL;
 	struct kernel_found kernel = {0};
 
-	if (kernel_arch_early(registers, error))
+	if (is_early(&look->guest, registers, error))
 		return false;
 	bool done = path ? open_image(path, file, &kernel, &why) && check_image(&look->guest, registers, &kernel, &why)
-	                 : kernel_arch_find(look, registers, &kernel, &why);
+	                 : find_in_memory(look, registers, &kernel, &why);
 
 	if (done)
 		*found = kernel;
@@ -112,13 +144,34 @@ bool kernel_find(struct look *look, const struct seen_vcpu *registers, const cha
 
 bool kernel_find_again(struct guest *guest, const struct seen_vcpu *registers, const struct kernel_found *found)
 {
-	struct page_walk walks[2];
-	size_t n = registers->long_mode ? kernel_arch_walks(guest, registers, walks) : 0;
+	struct guest_regs regs = registers->regs;
+	struct page_walk walk;
 
-	for (size_t i = 0; i < n; i++)
-		if (build_id_check(&walks[i], found->image, 0, NULL))
-			return true;
-	return false;
+	if (!registers->long_mode)
+		return false;
+	page_walk_init_regs(&walk, guest, &regs);
+	if (build_id_check(&walk, found->image, 0, NULL))
+		return true;
+	if (!processor_of(regs.processor)->memory->kernels(guest, 0, &regs))
+		return false;
+	page_walk_init_regs(&walk, guest, &regs);
+	return build_id_check(&walk, found->image, 0, NULL);
+}
+
+struct image *kernel_find_running(struct look *look, const struct seen_vcpu *registers,
+                                  const struct kernel_found *found)
+{
+	const struct os_search *search = search_of(&look->guest, found->image);
+	struct image *image = NULL;
+	struct page_walk walk;
+	int fd;
+
+	page_walk_init_regs(&walk, &look->guest, &registers->regs);
+	if (search)
+		image = search->copy(look, &walk, kernel_find_address(found->image), &fd, NULL);
+	if (image)
+		close(fd);
+	return image;
 }
 
 uint64_t kernel_find_address(const struct image *image)
@@ -131,8 +184,10 @@ uint64_t kernel_find_address(const struct image *image)
 
 uint64_t kernel_find_mark(struct guest *guest, const struct seen_vcpu *registers)
 {
-	const uint64_t mark = hash_mix(kernel_arch_mark(guest, registers) + registers->long_mode);
+	uint64_t mark = registers->long_mode;
 
+	for (const struct os_search *const *search = guest->searches; *search; search++)
+		mark = hash_mix(mark + (*search)->mark(guest, registers));
 	return mark != 0 ? mark : 1;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attach/search_linux_priv.h"
 #include "guest/processor.h"
 #include "lib/parser/parser.h"
 #include "lib/record/arch.h"
@@ -289,10 +290,11 @@ static bool file_fill(struct copy *copy, GError **error)
 	return done;
 }
 
-struct image *kernel_memory_image(struct look *look, const struct page_walk *walk, uint64_t code, const char *path,
-                                  int *fd, GError **error)
+struct image *kernel_memory_image(struct look *look, const struct page_walk *walk, uint64_t code, int *fd,
+                                  GError **error)
 {
-	struct copy copy = {.look = look, .walk = walk, .range = kernel_memory_extent(walk, code)};
+	struct copy copy = {
+		.look = look, .walk = walk, .range = search_processor_of(walk->tables.processor)->extent(walk, code)};
 	struct image *image = NULL;
 
 	if (copy.range.bytes == 0) {
@@ -305,7 +307,7 @@ struct image *kernel_memory_image(struct look *look, const struct page_walk *wal
 	}
 	copy.fd = sealed_new("vprof-kernel");
 	if (file_fill(&copy, error))
-		image = image_open_fd(path, IMAGE_KERNEL, copy.fd, error);
+		image = image_open_fd(IMAGE_GUEST_MEMORY, IMAGE_KERNEL, copy.fd, error);
 	if (image) {
 		image_set_of_guest(image);
 		*fd = copy.fd;

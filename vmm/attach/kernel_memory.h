@@ -21,13 +21,10 @@ enum kernel_memory_error {
 #define KERNEL_MEMORY_BYTES_MAX (UINT64_C(256) << 20) /* a distribution's kernel has 40 to 70 MiB */
 
 /*
- * `walk`: of the look's guest; `code`: an address in the kernel's code; `path`: what image_path returns. *fd gets a
- * descriptor of the file, which is the caller's.
+ * `walk`: of the look's guest; `code`: an address in the kernel's code. *fd gets a descriptor of the file, which is the
+ * caller's.
  */
-struct image *kernel_memory_image(struct look *look, const struct page_walk *walk, uint64_t code, const char *path,
-                                  int *fd, GError **error);
-
-/* The processor's: how far the kernel around `code` reaches, at multiples of a page; nothing where it is not mapped. */
-struct gva_range kernel_memory_extent(const struct page_walk *walk, uint64_t code);
+struct image *kernel_memory_image(struct look *look, const struct page_walk *walk, uint64_t code, int *fd,
+                                  GError **error);
 
 #endif

@@ -13,26 +13,13 @@
 #define VPROF_ATTACH_KERNEL_SCAN_H
 
 #include "guest/look.h"
-
-/* A piece of guest memory. */
-struct kernel_scan_run {
-	uint64_t gpa, bytes; /* multiples of a page; 0 bytes: nothing is to be read up to there */
-};
-
-/* The next piece at or above `from` that may be read without filling it; false: there is none. */
-typedef bool (*kernel_scan_next)(void *data, uint64_t from, struct kernel_scan_run *run);
-
-/* How far a scan is that takes several looks; all zero at the start. */
-struct kernel_scan {
-	uint64_t from;
-	unsigned tried; /* what looked like the kernel's tables */
-};
+#include "guest/os.h"
 
 /*
  * The physical address of the kernel's top table; 0: none was found, and *scan begins anew, or goes on with the next
  * look where this one has read all that it may. `five_levels`: of page tables, not four. What is found must be checked
  * (kernel_find.h). Any thread.
  */
-uint64_t kernel_scan(struct kernel_scan *scan, struct look *look, kernel_scan_next next, void *data, bool five_levels);
+uint64_t kernel_tables_scan(struct os_scan *scan, struct look *look, os_scan_next next, void *data, bool five_levels);
 
 #endif

@@ -4,9 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/kernel_memory.h"
-#include "attach/vcpu_arch.h"
-#include "guest/os.h"
 #include "lib/parser/parser.h"
 #include "lib/record/clock.h"
 
@@ -47,9 +44,9 @@ static void scan_tables(struct kernel_search *search)
 	struct seen_vcpu *scanned = &search->result.scanned;
 
 	search->result.scan = config->scan;
-	if (!vcpu_arch_scan(&search->result.scan, &search->scan, config->memory, config->five_levels, scanned))
-		return;
-	search->registers[search->n++] = *scanned;
+	if (config->guest->searches[0]->scan(&search->result.scan, &search->scan, guest_memory_next, config->memory,
+	                                     config->five_levels, scanned))
+		search->registers[search->n++] = *scanned;
 }
 
 /* The reason that says most; the first of its kind. */
@@ -91,17 +88,10 @@ static void find_by_any(struct kernel_search *search)
 /* The kernel that was found by a file, as the guest's memory has it; NULL: it cannot be read. */
 static struct image *running_image(struct kernel_search *search)
 {
-	const uint64_t code = kernel_find_address(search->result.found.image);
 	struct image *image = NULL;
-	struct page_walk walk;
-	int fd;
 
-	for (size_t i = 0; i < search->n && !image; i++) {
-		page_walk_init_regs(&walk, &search->look.guest, &search->registers[i].regs);
-		image = kernel_memory_image(&search->look, &walk, code, IMAGE_GUEST_MEMORY, &fd, NULL);
-	}
-	if (image)
-		close(fd);
+	for (size_t i = 0; i < search->n && !image; i++)
+		image = kernel_find_running(&search->look, &search->registers[i], &search->result.found);
 	return image;
 }
 

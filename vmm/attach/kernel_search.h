@@ -9,7 +9,7 @@
 
 #include "attach/guest_memory.h"
 #include "attach/kernel_find.h"
-#include "attach/kernel_scan.h"
+#include "guest/os.h"
 
 struct kernel_search_config {
 	struct guest *guest;
@@ -23,7 +23,7 @@ struct kernel_search_config {
 	struct guest_memory *memory;
 	bool parts; /* and what is made of it for sampling (guest/os.h), */
 	bool sites; /* the sites of its calls, too */
-	struct kernel_scan scan;
+	struct os_scan scan;
 	bool five_levels;
 };
 
@@ -32,7 +32,7 @@ struct kernel_search_result {
 	struct os_parts *parts;   /* NULL: not asked for */
 	GError *why;              /* NULL: it was found */
 	bool gave_up;             /* a limit ended it */
-	struct kernel_scan scan;  /* where the next one goes on; all zero: at the start */
+	struct os_scan scan;      /* where the next one goes on; all zero: at the start */
 	struct seen_vcpu scanned; /* by which it was found then; long_mode is false: by none of a scan */
 	int64_t took_us;          /* of the thread's CPU time: a busy host changes nothing */
 };

@@ -17,6 +17,7 @@
 #include "attach/probe.h"
 #include "attach/qemu_guest.h"
 #include "attach/qemu_process.h"
+#include "attach/search_linux.h"
 #include "attach/vcpu_event.h"
 #include "control/host_json.h"
 #include "control/keeper.h"
@@ -28,6 +29,7 @@
 
 /* The systems that guests may run, the likeliest first. */
 static const struct guest_os *const systems[] = {&os_linux, NULL};
+static const struct os_search *const searches[] = {&search_linux, NULL};
 
 struct attachment {
 	struct attach_options options;
@@ -54,6 +56,7 @@ static struct qemu_guest *make_guest(const struct attach_options *options, struc
 		.pid = options->pid,
 		.no_monitor = options->no_monitor,
 		.lean = options->lean,
+		.searches = searches,
 		.kernel_path = options->kernel_path,
 		.duration_s = options->duration_s,
 	};
@@ -255,7 +258,7 @@ static struct guest *dump_make(void *data, GError **error)
 {
 	struct attachment *attachment = data;
 
-	attachment->dump = dump_guest_new(attachment->options.dump, attachment->options.kernel_path, error);
+	attachment->dump = dump_guest_new(attachment->options.dump, attachment->options.kernel_path, searches, error);
 	return attachment->dump;
 }
 

@@ -54,11 +54,11 @@ struct qemu_guest {
 	struct kernel_search *kernel_search;    /* [M] that goes on; NULL */
 	uint64_t kernel_marks[GUEST_VCPUS_MAX]; /* [M] of the vCPUs by which it goes on, and how many */
 	size_t n_kernel_marks;
-	bool kernel_again;              /* [M] the guest was reset while it goes on */
-	bool kernel_given_up;           /* [M] as was said */
-	struct kernel_scan kernel_scan; /* [M] where the next search goes on */
-	struct look_pace kernel_pace;   /* [M] */
-	void (*looked)(void *data);     /* [M] told of the end of the first search; NULL: it has ended */
+	bool kernel_again;            /* [M] the guest was reset while it goes on */
+	bool kernel_given_up;         /* [M] as was said */
+	struct os_scan kernel_scan;   /* [M] where the next search goes on */
+	struct look_pace kernel_pace; /* [M] */
+	void (*looked)(void *data);   /* [M] told of the end of the first search; NULL: it has ended */
 	void *looked_data;
 	guint looked_source;
 	unsigned kernel_uses; /* [M] of the image, those of enum guest_kernel_use */

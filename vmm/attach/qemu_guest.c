@@ -353,6 +353,7 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 	qemu->guest.kind = "qemu";
 	qemu->guest.processor = vcpu_arch_processor();
 	qemu->guest.routes = vcpu_arch_routes;
+	qemu->guest.searches = config->searches;
 	qemu->pidfd = qemu->kernel_file = -1;
 	qemu->kernel_path = g_strdup(config->kernel_path);
 	qemu->duration_s = config->duration_s;

@@ -19,8 +19,9 @@ struct qemu_guest_config {
 	 * and the end, too, later and in fewer words; of the kernel no copy is kept that only other clients would need.
 	 */
 	bool lean;
-	const char *kernel_path; /* NULL: what the guest's memory holds */
-	double duration_s;       /* ends the profile after this time; 0: never */
+	const struct os_search *const *searches; /* struct guest */
+	const char *kernel_path;                 /* NULL: what the guest's memory holds */
+	double duration_s;                       /* ends the profile after this time; 0: never */
 };
 
 /*

@@ -3,8 +3,6 @@
 #ifndef VPROF_ATTACH_VCPU_ARCH_H
 #define VPROF_ATTACH_VCPU_ARCH_H
 
-#include "attach/guest_memory.h"
-#include "attach/kernel_scan.h"
 #include "attach/kvm_machine.h"
 #include "attach/qemu.h"
 
@@ -29,9 +27,6 @@ bool vcpu_arch_current(const struct kvm_machine_vcpu *vcpu);
 
 /* Whether no vCPU's page tables are known on this host, so that memory is searched for them. */
 bool vcpu_arch_scans(const struct kvm_machine *machine, bool *five_levels);
-/* Registers with the kernel's own page tables, if memory has them (kernel_scan.h). Any thread. */
-bool vcpu_arch_scan(struct kernel_scan *scan, struct look *look, struct guest_memory *memory, bool five_levels,
-                    struct seen_vcpu *registers);
 
 /* The routes that there are, best first; NULL-terminated. */
 extern const struct counter_route *const vcpu_arch_routes[];

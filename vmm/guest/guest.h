@@ -129,6 +129,7 @@ struct guest_vcpu_time {
 struct guest_debug_ops;
 struct guest_os;
 struct os_parts;
+struct os_search;
 
 /* What is known of a vCPU at one moment. */
 struct guest_vcpu {
@@ -193,6 +194,8 @@ struct guest {
 	/* [I] The systems that it may run (guest/os.h), the likeliest first; NULL-terminated. Set by the engine's main.
 	 */
 	const struct guest_os *const *systems;
+	/* [I] How their kernels are found (guest/os.h), the same; NULL: the kernel is known without. */
+	const struct os_search *const *searches;
 	int process;                    /* [I] that runs it; 0: this one */
 	uint32_t vsock_cid;             /* [I] its vsock(7) address; 0: not known, or none */
 	char *pmu;                      /* [I] the PMU that the guest has, a sentence; NULL: none */

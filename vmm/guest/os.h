@@ -25,6 +25,8 @@
 #include "guest/unwind.h"
 #include "lib/symbol/symtab.h"
 
+struct kernel_found;
+struct look;
 struct os_kernel;
 
 /* ---- tasks ---- */
@@ -279,6 +281,50 @@ struct os_texts {
 	void (*free)(struct text_sites *text); /* NULL is fine */
 	/* What changes the byte at `address`: "a jump label", ...; NULL: nothing does. */
 	const char *(*change)(const struct text_sites *text, uint64_t address);
+};
+
+/* ---- where a kernel is ---- */
+
+/* A piece of guest memory. */
+struct os_scan_run {
+	uint64_t gpa, bytes; /* multiples of a page; 0 bytes: nothing is to be read up to there */
+};
+
+/* The next piece at or above `from` that may be read without filling it; false: there is none. */
+typedef bool (*os_scan_next)(void *data, uint64_t from, struct os_scan_run *run);
+
+/* How far a scan is that takes several looks; all zero at the start. */
+struct os_scan {
+	uint64_t from;
+	unsigned tried; /* what looked like the kernel's tables */
+};
+
+/*
+ * How a kernel of a system is found in a guest that another VMM runs (guest/kernel_find.h). A table of its own: engines
+ * that boot their guests do without the parsers that it needs. Any thread; all but `mark` may allocate.
+ */
+struct os_search {
+	const struct guest_os *os;
+	/* Whether this vCPU runs no kernel of the system yet, with an error that says so: KERNEL_FIND_ERROR_EARLY. */
+	bool (*early)(const struct seen_vcpu *registers, GError **error);
+	/*
+	 * Opens the kernel that memory has, where it lies there. On error, what is found of it is the caller's all the
+	 * same. Errors: KERNEL_FIND_ERROR, and those of what reads it.
+	 */
+	bool (*find)(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found, GError **error);
+	/* Slides the kernel that was given to where the guest has it. Errors: KERNEL_FIND_ERROR, SYMTAB_ERROR. */
+	bool (*slide)(struct guest *guest, const struct seen_vcpu *registers, struct kernel_found *found,
+	              GError **error);
+	/* The kernel around `code` as memory has it, an image of its own in *fd, which the caller closes. */
+	struct image *(*copy)(struct look *look, const struct page_walk *walk, uint64_t code, int *fd, GError **error);
+	/* A number that is the same as long as `find` would begin with the same. Ten reads at most. */
+	uint64_t (*mark)(struct guest *guest, const struct seen_vcpu *registers);
+	/*
+	 * Registers with the kernel's own page tables, found in memory alone. False: none were found, and *scan begins
+	 * anew, or goes on with the next look where this one has read all that it may. What is found must be checked.
+	 */
+	bool (*scan)(struct os_scan *scan, struct look *look, os_scan_next next, void *data, bool five_levels,
+	             struct seen_vcpu *registers);
 };
 
 /* ---- a system, and a kernel of it ---- */

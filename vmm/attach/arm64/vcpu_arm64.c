@@ -56,12 +56,4 @@ bool vcpu_arch_scans(const struct kvm_machine *machine G_GNUC_UNUSED, bool *five
 	return false;
 }
 
-bool vcpu_arch_scan(struct kernel_scan *scan G_GNUC_UNUSED, struct look *look G_GNUC_UNUSED,
-                    struct guest_memory *memory G_GNUC_UNUSED, bool five_levels G_GNUC_UNUSED,
-                    struct seen_vcpu *registers)
-{
-	*registers = (struct seen_vcpu){.long_mode = false};
-	return false;
-}
-
 const struct counter_route *const vcpu_arch_routes[] = {&route_bpf, &route_perf, NULL};

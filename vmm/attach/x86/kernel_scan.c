@@ -60,8 +60,8 @@ static uint64_t find_top(struct guest *guest, uint64_t table, bool la57)
 	return level4 ? find_above(guest, table, level4, true) : 0;
 }
 
-static uint64_t scan_pages(struct kernel_scan *scan, struct guest *guest, const uint8_t *bytes, uint64_t gpa,
-                           uint64_t n, bool la57)
+static uint64_t scan_pages(struct os_scan *scan, struct guest *guest, const uint8_t *bytes, uint64_t gpa, uint64_t n,
+                           bool la57)
 {
 	uint64_t page[ENTRIES];
 
@@ -78,10 +78,10 @@ static uint64_t scan_pages(struct kernel_scan *scan, struct guest *guest, const 
 	return 0;
 }
 
-uint64_t kernel_scan(struct kernel_scan *scan, struct look *look, kernel_scan_next next, void *data, bool la57)
+uint64_t kernel_tables_scan(struct os_scan *scan, struct look *look, os_scan_next next, void *data, bool la57)
 {
 	g_autofree uint8_t *bytes = g_malloc(CHUNK_BYTES);
-	struct kernel_scan_run run;
+	struct os_scan_run run;
 	uint64_t top = 0, end;
 
 	while (scan->tried < TRIES_MAX && look_take(look, 0) && next(data, scan->from, &run)) {
@@ -97,6 +97,6 @@ uint64_t kernel_scan(struct kernel_scan *scan, struct look *look, kernel_scan_ne
 		scan->from = end;
 	}
 	if (!look_gave_up(look))
-		*scan = (struct kernel_scan){0};
+		*scan = (struct os_scan){0};
 	return top;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "attach/bpf/kvm_view.h"
-#include "attach/guest_memory.h"
-#include "attach/kernel_scan.h"
 #include "attach/vcpu_arch.h"
 #include "attach/vcpu_rings.h"
 
@@ -45,15 +43,6 @@ bool vcpu_arch_scans(const struct kvm_machine *machine, bool *five_levels)
 		*five_levels |= machine->vcpus[i].tables.la57;
 	}
 	return true;
-}
-
-bool vcpu_arch_scan(struct kernel_scan *scan, struct look *look, struct guest_memory *memory, bool five_levels,
-                    struct seen_vcpu *registers)
-{
-	const uint64_t top = kernel_scan(scan, look, guest_memory_next, memory, five_levels);
-
-	*registers = (struct seen_vcpu){.regs = {.cr3 = top, .la57 = five_levels}, .long_mode = top != 0};
-	return top != 0;
 }
 
 const struct counter_route *const vcpu_arch_routes[] = {&route_bpf, &route_perf, &route_monitor, NULL};

@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "attach/kernel_find_priv.h"
 #include "attach/kernel_memory.h"
+#include "attach/search_linux_priv.h"
 #include "lib/profile/hash.h"
 
 #define HALF 63u /* the bit that addresses of the kernel have */
@@ -31,7 +31,7 @@ static const struct {
 	unsigned copies;
 } vectors[] = {{"vectors", 1}, {"__bp_harden_el1_vectors", 4}};
 
-bool kernel_arch_early(const struct seen_vcpu *registers, GError **error)
+static bool early(const struct seen_vcpu *registers, GError **error)
 {
 	if (!registers->long_mode)
 		g_set_error(
@@ -53,7 +53,7 @@ static bool header_read(struct guest *guest, uint64_t gpa, uint64_t *bytes)
 	return true;
 }
 
-struct gva_range kernel_memory_extent(const struct page_walk *walk, uint64_t code)
+static struct gva_range extent_find(const struct page_walk *walk, uint64_t code)
 {
 	const struct gva_range none = {0};
 	struct page_leaf leaf;
@@ -102,23 +102,22 @@ static bool check(struct image *image, uint64_t address, GError **error)
 
 static bool code_find(const struct seen_vcpu *registers, GError **error)
 {
-	return registers->vectors >> HALF || kernel_find_none("its vectors (VBAR_EL1) are not where Linux is", error);
+	return registers->vectors >> HALF || search_none("its vectors (VBAR_EL1) are not where Linux is", error);
 }
 
-bool kernel_arch_find(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found, GError **error)
+static bool find(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found, GError **error)
 {
 	struct page_walk walk;
 
 	if (!code_find(registers, error))
 		return false;
 	page_walk_init_regs(&walk, &look->guest, &registers->regs);
-	found->image = kernel_memory_image(look, &walk, registers->vectors, IMAGE_GUEST_MEMORY, &found->fd, error);
+	found->image = kernel_memory_image(look, &walk, registers->vectors, &found->fd, error);
 	return found->image && check(found->image, registers->vectors, error) &&
-	       (image_is_linux(found->image) || kernel_find_none("its memory has no Linux banner", error));
+	       (image_is_linux(found->image) || search_none("its memory has no Linux banner", error));
 }
 
-bool kernel_arch_slide(struct guest *guest, const struct seen_vcpu *registers, struct kernel_found *found,
-                       GError **error)
+static bool slide(struct guest *guest, const struct seen_vcpu *registers, struct kernel_found *found, GError **error)
 {
 	struct symtab *symtab = code_find(registers, error) ? symtab_load(found->image, error) : NULL;
 	struct page_walk walk;
@@ -137,12 +136,12 @@ bool kernel_arch_slide(struct guest *guest, const struct seen_vcpu *registers, s
 	if (done)
 		g_clear_error(error);
 	else if (error && !*error)
-		kernel_find_none("the symbols of the image given lack vectors", error);
+		search_none("the symbols of the image given lack vectors", error);
 	return done;
 }
 
 /* Which tables the kernel's half has, and what is at its vectors. */
-uint64_t kernel_arch_mark(struct guest *guest, const struct seen_vcpu *registers)
+static uint64_t mark_make(struct guest *guest, const struct seen_vcpu *registers)
 {
 	const struct guest_tables_arm64 *tables = &registers->regs.arm64.tables;
 	struct page_walk walk;
@@ -154,8 +153,10 @@ uint64_t kernel_arch_mark(struct guest *guest, const struct seen_vcpu *registers
 	return hash_mix(word ^ hash_mix(registers->vectors ^ hash_mix(tables->ttbr1 ^ hash_mix(tables->tcr))));
 }
 
-size_t kernel_arch_walks(struct guest *guest, const struct seen_vcpu *registers, struct page_walk walks[2])
-{
-	page_walk_init_regs(&walks[0], guest, &registers->regs);
-	return 1;
-}
+const struct search_processor search_arm64 = {
+	.early = early,
+	.find = find,
+	.slide = slide,
+	.mark = mark_make,
+	.extent = extent_find,
+};

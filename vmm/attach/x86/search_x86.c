@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <inttypes.h>
 
-#include "attach/kernel_find_priv.h"
 #include "attach/kernel_memory.h"
+#include "attach/kernel_scan.h"
+#include "attach/search_linux_priv.h"
 #include "guest/x86/page_tables_x86.h"
 #include "lib/profile/hash.h"
 #include "linux/task.h"
@@ -32,7 +33,7 @@ static bool is_mapped(const struct page_walk *walk, uint64_t gva)
 	return page_walk_leaf(walk, (gva_t){gva}, &leaf);
 }
 
-struct gva_range kernel_memory_extent(const struct page_walk *walk, uint64_t code)
+static struct gva_range extent_find(const struct page_walk *walk, uint64_t code)
 {
 	struct gva_range extent = {code & ~(STEP_BYTES - 1), 0};
 
@@ -65,10 +66,10 @@ static bool handler_find(struct guest *guest, const struct seen_vcpu *registers,
 
 	page_walk_init(walk, guest, regs->cr3, regs->la57);
 	if (!gate_read(walk, registers->vectors, handler))
-		return kernel_find_none("its interrupt descriptor table cannot be read", error);
+		return search_none("its interrupt descriptor table cannot be read", error);
 	if (*handler < KERNEL_ADDRESS_MIN)
-		return kernel_find_none("its handlers are not where Linux is", error);
-	if ((regs->cr3 & CR3_USER_TABLES) && kernel_memory_extent(walk, *handler).bytes < EXTENT_MIN)
+		return search_none("its handlers are not where Linux is", error);
+	if ((regs->cr3 & CR3_USER_TABLES) && extent_find(walk, *handler).bytes < EXTENT_MIN)
 		page_walk_init(walk, guest, regs->cr3 & ~CR3_USER_TABLES, regs->la57);
 	return true;
 }
@@ -95,7 +96,7 @@ static bool handlers_linked(struct image *image, uint64_t addresses[G_N_ELEMENTS
 			addresses[(*n)++] = symbol->address;
 	}
 	symtab_free(symtab);
-	return *n > 0 || kernel_find_none("its symbols lack asm_exc_divide_error", error);
+	return *n > 0 || search_none("its symbols lack asm_exc_divide_error", error);
 }
 
 /*
@@ -125,13 +126,13 @@ static bool find_in_memory(struct look *look, const struct page_walk *walk, uint
 	bool agrees = handler == 0;
 	size_t n;
 
-	found->image = kernel_memory_image(look, walk, code, IMAGE_GUEST_MEMORY, &found->fd, error);
+	found->image = kernel_memory_image(look, walk, code, &found->fd, error);
 	if (!found->image || !handlers_linked(found->image, addresses, &n, error))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		agrees |= addresses[i] == handler;
 	if (agrees)
-		return image_is_linux(found->image) || kernel_find_none("its memory has no Linux banner", error);
+		return image_is_linux(found->image) || search_none("its memory has no Linux banner", error);
 	g_set_error(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_NONE,
 	            "the kernel in the guest's memory contradicts itself: asm_exc_divide_error is at 0x%" PRIx64
 	            " in kallsyms and at 0x%" PRIx64 " in the IDT",
@@ -139,7 +140,7 @@ static bool find_in_memory(struct look *look, const struct page_walk *walk, uint
 	return false;
 }
 
-bool kernel_arch_find(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found, GError **error)
+static bool find(struct look *look, const struct seen_vcpu *registers, struct kernel_found *found, GError **error)
 {
 	struct page_walk walk;
 	uint64_t code;
@@ -164,8 +165,7 @@ static uint64_t image_start(const struct image *image)
 	return start & ~(KERNEL_ALIGNMENT - 1);
 }
 
-bool kernel_arch_slide(struct guest *guest, const struct seen_vcpu *registers, struct kernel_found *found,
-                       GError **error)
+static bool slide(struct guest *guest, const struct seen_vcpu *registers, struct kernel_found *found, GError **error)
 {
 	uint64_t linked[G_N_ELEMENTS(handler_names)], code;
 	struct page_walk walk;
@@ -186,7 +186,7 @@ bool kernel_arch_slide(struct guest *guest, const struct seen_vcpu *registers, s
 }
 
 /* Where the tables lead in the last 2 GiB, and gate 0 to a handler; not what the processor notes in the tables. */
-uint64_t kernel_arch_mark(struct guest *guest, const struct seen_vcpu *registers)
+static uint64_t mark_make(struct guest *guest, const struct seen_vcpu *registers)
 {
 	const uint64_t kept = ENTRY_PRESENT | ENTRY_PAGE_SIZE | ENTRY_ADDRESS;
 	const struct guest_regs *regs = &registers->regs;
@@ -207,7 +207,7 @@ uint64_t kernel_arch_mark(struct guest *guest, const struct seen_vcpu *registers
 	return hash_mix(mark ^ (entries[0] & kept));
 }
 
-bool kernel_arch_early(const struct seen_vcpu *registers, GError **error)
+static bool early(const struct seen_vcpu *registers, GError **error)
 {
 	if (!registers->long_mode)
 		g_set_error(
@@ -217,9 +217,20 @@ bool kernel_arch_early(const struct seen_vcpu *registers, GError **error)
 	return !registers->long_mode;
 }
 
-size_t kernel_arch_walks(struct guest *guest, const struct seen_vcpu *registers, struct page_walk walks[2])
+static bool scan_tables(struct os_scan *scan, struct look *look, os_scan_next next, void *data, bool five_levels,
+                        struct seen_vcpu *registers)
 {
-	page_walk_init(&walks[0], guest, registers->regs.cr3, registers->regs.la57);
-	page_walk_init(&walks[1], guest, registers->regs.cr3 & ~CR3_USER_TABLES, registers->regs.la57);
-	return 2;
+	const uint64_t top = kernel_tables_scan(scan, look, next, data, five_levels);
+
+	*registers = (struct seen_vcpu){.regs = {.cr3 = top, .la57 = five_levels}, .long_mode = top != 0};
+	return top != 0;
 }
+
+const struct search_processor search_x86 = {
+	.early = early,
+	.find = find,
+	.slide = slide,
+	.mark = mark_make,
+	.scan = scan_tables,
+	.extent = extent_find,
+};
