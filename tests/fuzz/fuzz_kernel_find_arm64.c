@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "../support/fake_kernel.h"
-#include "attach/kernel_find.h"
 #include "fuzz_changes.h"
 #include "fuzz_target.h"
+#include "guest/kernel_find.h"
 
 /* 48 bits, pages of 4 KiB; one table for each level, below those of x86-64. */
 #define TCR_4K (UINT64_C(16) | UINT64_C(16) << 16 | UINT64_C(2) << 30)

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "../support/fake_kernel.h"
-#include "attach/kernel_find.h"
 #include "fuzz_changes.h"
 #include "fuzz_target.h"
+#include "guest/kernel_find.h"
 
 #define LOOK_BYTES (UINT64_C(64) << 20)
 #define LOOK_STEPS (UINT64_C(1) << 20)

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "../support/fake_kernel.h"
-#include "attach/kernel_scan.h"
 #include "fuzz_changes.h"
 #include "fuzz_target.h"
+#include "linux/kernel_scan.h"
 
 #define PIECES 3u
 #define LOOK_BYTES (UINT64_C(4) << 20)

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach/kernel_memory.h"
-#include "attach/search_linux_priv.h"
 #include "fuzz_changes.h"
 #include "fuzz_target.h"
 #include "guest/x86/page_tables_x86.h"
+#include "linux/kernel_memory.h"
+#include "linux/search_linux_priv.h"
 
 #define ROOT UINT64_C(0x8000)
 #define PAGE_BYTES UINT64_C(4096)

@@ -9,10 +9,10 @@
 #include <elf.h>
 #include <stdio.h>
 
-#include "attach/search_linux.h"
 #include "fake_guest_memory.h"
 #include "guest/registers.h"
 #include "kallsyms_builder.h"
+#include "linux/search_linux.h"
 
 #define FAKE_KERNEL_ROOT UINT64_C(0x10000)      /* page tables */
 #define FAKE_KERNEL_USER_ROOT UINT64_C(0x11000) /* those of user space, with page table isolation */

@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/kernel_find.h"
-#include "attach/kernel_memory.h"
 #include "attach/kernel_search.h"
 #include "fake_kernel.h"
+#include "guest/kernel_find.h"
+#include "linux/kernel_memory.h"
 #include "run_suite.h"
 
 #define SLIDE UINT64_C(0x12600000)

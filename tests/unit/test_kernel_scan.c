@@ -2,9 +2,9 @@
 /* A kernel's page tables in memory of which nothing is known, and what only looks like them. */
 #include <check.h>
 
-#include "attach/kernel_find.h"
-#include "attach/kernel_scan.h"
 #include "fake_kernel.h"
+#include "guest/kernel_find.h"
+#include "linux/kernel_scan.h"
 #include "run_suite.h"
 
 #define AT (FAKE_KERNEL_LINKED + (UINT64_C(0x12) << 24))

@@ -8,7 +8,7 @@
 #define VPROF_ATTACH_KERNEL_SEARCH_H
 
 #include "attach/guest_memory.h"
-#include "attach/kernel_find.h"
+#include "guest/kernel_find.h"
 #include "guest/os.h"
 
 struct kernel_search_config {

@@ -17,7 +17,6 @@
 #include "attach/probe.h"
 #include "attach/qemu_guest.h"
 #include "attach/qemu_process.h"
-#include "attach/search_linux.h"
 #include "attach/vcpu_event.h"
 #include "control/host_json.h"
 #include "control/keeper.h"
@@ -26,6 +25,7 @@
 #include "lib/parser/parser.h"
 #include "lib/process/privilege.h"
 #include "linux/os_linux.h"
+#include "linux/search_linux.h"
 
 /* The systems that guests may run, the likeliest first. */
 static const struct guest_os *const systems[] = {&os_linux, NULL};

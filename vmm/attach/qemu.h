@@ -8,7 +8,6 @@
 #include <sys/types.h>
 
 #include "attach/hmp.h"
-#include "attach/kernel_find.h"
 #include "attach/kernel_search.h"
 #include "attach/kvm_view.h"
 #include "attach/look_pace.h"
@@ -16,6 +15,7 @@
 #include "attach/vcpu_account.h"
 #include "counter/route.h"
 #include "guest/guest.h"
+#include "guest/kernel_find.h"
 #include "guest/page_walk.h"
 
 #define QEMU_GUEST_ERROR qemu_guest_error_quark()

@@ -2,7 +2,7 @@
 /*
  * Who calls whom in a kernel's text: whether a word on a stack can be the return address of a call that has led to a
  * given function. Made once of a kernel's image and its symbols; for a running kernel, of the image that its memory
- * holds (attach/kernel_memory.h), because Linux patches its calls at boot.
+ * holds (linux/kernel_memory.h), because Linux patches its calls at boot.
  *
  * A function is a range of text that a symbol begins; its part in another section (".cold") belongs to it.
  */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <inttypes.h>
 
-#include "attach/kernel_memory.h"
-#include "attach/kernel_scan.h"
-#include "attach/search_linux_priv.h"
 #include "guest/x86/page_tables_x86.h"
 #include "lib/profile/hash.h"
+#include "linux/kernel_memory.h"
+#include "linux/kernel_scan.h"
+#include "linux/search_linux_priv.h"
 #include "linux/task.h"
 
 #define EXTENT_MIN (UINT64_C(4) << 20) /* user tables map less of the kernel: its entry code */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/kernel_find.h"
+#include "guest/kernel_find.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/kernel_scan.h"
+#include "linux/kernel_scan.h"
 
 #include <glib.h>
 #include <string.h>

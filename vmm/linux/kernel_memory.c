@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/kernel_memory.h"
+#include "linux/kernel_memory.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -8,11 +8,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attach/search_linux_priv.h"
 #include "guest/processor.h"
 #include "lib/parser/parser.h"
 #include "lib/record/arch.h"
 #include "lib/symbol/kallsyms.h"
+#include "linux/search_linux_priv.h"
 
 G_DEFINE_QUARK(vprof_kernel_memory_error, kernel_memory_error)
 

@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "attach/kernel_memory.h"
-#include "attach/search_linux_priv.h"
 #include "lib/profile/hash.h"
+#include "linux/kernel_memory.h"
+#include "linux/search_linux_priv.h"
 
 #define HALF 63u /* the bit that addresses of the kernel have */
 #define PAGE_BYTES UINT64_C(4096)

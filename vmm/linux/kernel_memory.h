@@ -4,8 +4,8 @@
  * where KASLR has put the kernel. Everything that reads kernel images (symbols from kallsyms, ORC, BTF, build-id) then
  * works on it as on a file. What the kernel has freed since its start is missing.
  */
-#ifndef VPROF_ATTACH_KERNEL_MEMORY_H
-#define VPROF_ATTACH_KERNEL_MEMORY_H
+#ifndef VPROF_LINUX_KERNEL_MEMORY_H
+#define VPROF_LINUX_KERNEL_MEMORY_H
 
 #include "guest/look.h"
 #include "guest/page_walk.h"

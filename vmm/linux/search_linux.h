@@ -5,8 +5,8 @@
  * guest's page tables are searched for the kernel's mapping. On arm64, VBAR_EL1 leads to the kernel's vectors. What is
  * found there is checked by its banner and its own symbols.
  */
-#ifndef VPROF_ATTACH_SEARCH_LINUX_H
-#define VPROF_ATTACH_SEARCH_LINUX_H
+#ifndef VPROF_LINUX_SEARCH_LINUX_H
+#define VPROF_LINUX_SEARCH_LINUX_H
 
 #include "guest/os.h"
 

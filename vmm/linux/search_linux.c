@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/search_linux.h"
+#include "linux/search_linux.h"
 
-#include "attach/kernel_memory.h"
-#include "attach/search_linux_priv.h"
+#include "linux/kernel_memory.h"
 #include "linux/os_linux.h"
+#include "linux/search_linux_priv.h"
 
 bool search_none(const char *what, GError **error)
 {

@@ -3,11 +3,11 @@
  * search_linux.c, and what leads to Linux in a way of the processor: x86/search_x86.c and arm64/search_arm64.c, both in
  * every build.
  */
-#ifndef VPROF_ATTACH_SEARCH_LINUX_PRIV_H
-#define VPROF_ATTACH_SEARCH_LINUX_PRIV_H
+#ifndef VPROF_LINUX_SEARCH_LINUX_PRIV_H
+#define VPROF_LINUX_SEARCH_LINUX_PRIV_H
 
-#include "attach/kernel_find.h"
 #include "guest/gva_range.h"
+#include "guest/kernel_find.h"
 #include "guest/os.h"
 
 /* struct os_search */

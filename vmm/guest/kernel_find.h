@@ -3,8 +3,8 @@
  * Which kernel a running guest has, and where that has put itself: one of the systems of the guest (struct os_search)
  * finds it, in memory or as the image given. An image is checked by its build-id.
  */
-#ifndef VPROF_ATTACH_KERNEL_FIND_H
-#define VPROF_ATTACH_KERNEL_FIND_H
+#ifndef VPROF_GUEST_KERNEL_FIND_H
+#define VPROF_GUEST_KERNEL_FIND_H
 
 #include "guest/look.h"
 #include "guest/page_walk.h"

@@ -9,8 +9,8 @@
  * as well, with less to tell it from copies: kexec's crash kernel and old boots leave notes behind, while these tables
  * are in use.
  */
-#ifndef VPROF_ATTACH_KERNEL_SCAN_H
-#define VPROF_ATTACH_KERNEL_SCAN_H
+#ifndef VPROF_LINUX_KERNEL_SCAN_H
+#define VPROF_LINUX_KERNEL_SCAN_H
 
 #include "guest/look.h"
 #include "guest/os.h"
