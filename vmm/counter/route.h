@@ -20,14 +20,15 @@ struct counter_wait {
 	const struct task *waker, *owner; /* that it names; NULL: none */
 };
 
-/* One overflow, as a route saw it. */
+/* One overflow, as a route saw it, or as our vCPU's thread did, which stands still meanwhile. */
 struct counter_sample {
 	unsigned vcpu;
 	struct counter_overflow overflow;
 	uint64_t time_ns;       /* CLOCK_MONOTONIC */
-	bool in_guest;          /* false: the thread was in KVM or QEMU, or `nested` */
+	bool in_guest;          /* false: the thread was in KVM or the VMM, or `nested` */
 	bool nested;            /* the vCPU ran a guest of the guest's own, of which nothing is known */
-	struct guest_regs regs; /* the ip and the mode only, unless the route has registers */
+	struct guest_regs regs; /* a route's: the ip and the mode only, unless it has registers */
+	uint64_t exit_ip;       /* outside the guest: of the exit that is handled (vprof/exit.h); 0: not known */
 	/* The stack at that moment, for the call chain; NULL: it is read from the guest, which has gone on. */
 	const struct snapshot *snapshot;
 	bool user_stack; /* it has the top of user space's, too, so that unwind tables can be used */

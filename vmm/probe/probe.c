@@ -373,12 +373,6 @@ static void start_on_vcpu(void *data)
 	const struct vcpu_call *call = data;
 	struct probe_vcpu *cpu = &call->set->vcpus[call->vcpu];
 
-	cpu->ring = call->set->rings[call->vcpu];
-	cpu->announcer = (struct announcer){.ring = cpu->ring};
-	if (call->set->kernel)
-		namer_init(&cpu->namer, call->set->kernel, call->set->claims, &cpu->announcer, false);
-	if (cpu->mapper)
-		mapper_init(cpu->mapper, call->set->kernel, &cpu->announcer, session_tables(call->set->hub->session));
 	atomic_store(&cpu->event, 0);
 	atomic_store(&cpu->dropevt, 0);
 	atomic_store(&cpu->quirk, 0);
@@ -403,25 +397,6 @@ static void stop_on_vcpu(void *data)
 		fire_edges(call->set, &(struct probe_occasion){.ends = true}, !call->is_gone);
 	cpu->recording = false;
 	probe_event_finish(cpu, call->vcpu);
-}
-
-static void free_rings(struct probe_set *set)
-{
-	for (unsigned i = 0; i < set->hub->guest->vcpus; i++)
-		ring_free(g_steal_pointer(&set->rings[i]));
-}
-
-static bool make_rings(struct probe_set *set, size_t ring_bytes, GError **error)
-{
-	free_rings(set);
-	for (unsigned i = 0; i < set->hub->guest->vcpus; i++) {
-		set->rings[i] = ring_new(ring_bytes ? ring_bytes : VPROF_RING_DATA_BYTES_DEFAULT, error);
-		if (!set->rings[i]) {
-			free_rings(set);
-			return false;
-		}
-	}
-	return true;
 }
 
 static bool may_record(const struct probe_set *set, GError **error)
@@ -464,13 +439,22 @@ bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error)
 {
 	struct guest *guest = set->hub->guest;
 
-	if (!may_record(set, error) || !make_rings(set, ring_bytes, error) ||
+	if (!may_record(set, error) ||
+	    !sample_rings_make(set->rings, guest->vcpus, ring_bytes ? ring_bytes : VPROF_RING_DATA_BYTES_DEFAULT,
+	                       error) ||
 	    !guest->debug->observer_add(guest, &set->observer, error))
 		return false;
 	const struct os_kernel *kernel = session_kernel(set->hub->session);
 	set->kernel = kernel->tasks ? kernel : NULL;
 	memset(set->claims, 0, sizeof(*set->claims));
-	set->unwind = wants_stack(set) ? session_unwinding(set->hub->session) : (struct unwind_config){.depth = 0};
+	const struct sample_stream_config stream = {
+		.kernel = set->kernel,
+		.claims = set->claims,
+		.tables = session_tables(set->hub->session),
+		.mappings = wants_stack(set),
+	};
+
+	set->unwind = stream.mappings ? session_unwinding(set->hub->session) : (struct unwind_config){.depth = 0};
 	set->skiptick = 0;
 	set->exited = false;
 	for (unsigned i = 0; i < set->n_maps; i++)
@@ -478,10 +462,8 @@ bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error)
 	for (unsigned i = 0; i < guest->vcpus; i++) {
 		struct vcpu_call call = {set, i, false};
 
-		g_clear_pointer(&set->vcpus[i].mapper, g_free);
-		if (set->kernel && set->kernel->mappings && wants_stack(set))
-			set->vcpus[i].mapper = g_new0(struct mapper, 1);
-
+		sample_stream_deinit(&set->vcpus[i].stream);
+		sample_stream_init(&set->vcpus[i].stream, &stream, set->rings[i]);
 		guest->ops->run_on_vcpu(guest, i, start_on_vcpu, &call);
 	}
 	set->recording = true;
@@ -528,10 +510,10 @@ void probe_set_free(struct probe_set *set)
 		drop(set, g_ptr_array_index(set->probes, set->probes->len - 1));
 	g_ptr_array_remove(set->hub->sets, set);
 	g_ptr_array_unref(set->probes);
-	free_rings(set);
+	sample_rings_free(set->rings, set->hub->guest->vcpus);
 	probe_program_free_maps(set);
 	for (unsigned i = 0; i < set->hub->guest->vcpus; i++)
-		g_free(set->vcpus[i].mapper);
+		sample_stream_deinit(&set->vcpus[i].stream);
 	g_free(set->claims);
 	g_free(set->rings);
 	g_free(set->vcpus);

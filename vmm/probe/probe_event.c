@@ -9,8 +9,7 @@
 #include "lib/record/clock.h"
 #include "probe/placement_priv.h"
 
-#define EVENT_BYTES_MAX (72u + sizeof(uint64_t) * (PROBE_CHAIN_MAX + VPROF_PROBE_VALUES_MAX))
-
+_Static_assert(PROBE_CHAIN_MAX + VPROF_PROBE_VALUES_MAX <= UNWIND_CHAIN_MAX + 128u, "an event has room for its words");
 _Static_assert(PROBE_ARGUMENTS_MAX + GUEST_GPRS_MAX + 1 + PROBE_PATHS_MAX * FIELD_TEXT_BYTES / sizeof(uint64_t) <=
                        VPROF_PROBE_VALUES_MAX,
                "an event has room for all of them");
@@ -50,9 +49,8 @@ void probe_event_fill_task(struct firing *firing, struct probe_vcpu *cpu, struct
 		id->pid = task.pid;
 		id->tid = task.tid;
 		firing->task = task.address;
-		namer_task(&cpu->namer, &walk, &task, id);
-		if (cpu->mapper && firing->probe->options.stack)
-			firing->code = mapper_task(cpu->mapper, &walk, &task, id, 0);
+		firing->code =
+			sample_stream_announce(&cpu->stream, &walk, &task, id, firing->probe->options.stack, 0).code;
 	} else {
 		id->pid = id->tid = VPROF_PID_UNKNOWN;
 		probe_count(&cpu->no_task);
@@ -105,7 +103,7 @@ void probe_event_record(const struct firing *given)
 {
 	struct firing firing = *given;
 	struct probe_vcpu *cpu = &firing.probe->set->vcpus[firing.vcpu];
-	uint64_t record[EVENT_BYTES_MAX / sizeof(uint64_t)], chain[PROBE_CHAIN_MAX];
+	uint64_t chain[PROBE_CHAIN_MAX];
 	struct record_id id = {.time_ns = clock_ns(CLOCK_MONOTONIC), .cpu = firing.vcpu, .id = firing.probe->id};
 
 	probe_count(&cpu->event);
@@ -130,8 +128,8 @@ void probe_event_record(const struct firing *given)
 		.raw = firing.values,
 		.raw_bytes = (uint32_t)(firing.n_values * sizeof(uint64_t)),
 	};
-	size_t bytes = record_sample_encode(&sample, true, record, sizeof(record));
-	if (!ring_write(cpu->ring, record, bytes, &id))
+
+	if (!sample_stream_write(&cpu->stream, &sample, true))
 		probe_count(&cpu->dropevt);
 }
 
@@ -236,6 +234,6 @@ void probe_event_finish(struct probe_vcpu *cpu, unsigned vcpu)
 {
 	const struct record_id id = {.time_ns = clock_ns(CLOCK_MONOTONIC), .cpu = vcpu};
 
-	ring_write_lost(cpu->ring, &id, true);
-	ring_wake(cpu->ring);
+	ring_write_lost(cpu->stream.ring, &id, true);
+	ring_wake(cpu->stream.ring);
 }

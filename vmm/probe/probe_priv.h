@@ -11,8 +11,7 @@
 #include "guest/tracepoint.h"
 #include "probe/probe.h"
 #include "probe/probe_text.h"
-#include "stream/mapper.h"
-#include "stream/namer.h"
+#include "stream/sample_stream.h"
 
 struct placement;
 struct probe_module;
@@ -36,12 +35,9 @@ struct probe {
 
 /* [v] the vCPU's thread only; [a] stored by it, loaded by any. */
 struct probe_vcpu {
-	bool recording;             /* [v] */
-	struct ring *ring;          /* [v] the set's */
-	struct task_cpu cpu;        /* [v] */
-	struct announcer announcer; /* [v] */
-	struct namer namer;         /* [v] */
-	struct mapper *mapper;      /* [v] its processes; NULL: no call chains, or no mappings */
+	bool recording;              /* [v] */
+	struct task_cpu cpu;         /* [v] */
+	struct sample_stream stream; /* [v] while it records, and the main thread's otherwise */
 	_Atomic uint64_t event, dropevt, quirk, no_task, no_arguments, fault, hit; /* [a] */
 };
 

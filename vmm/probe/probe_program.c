@@ -6,7 +6,7 @@
 #include "lib/record/clock.h"
 #include "probe/probe_priv.h"
 
-#define SENT_BYTES_MAX (96u + sizeof(uint64_t) * (1 + VPROF_PROGRAM_SENT_WORDS))
+_Static_assert(1 + VPROF_PROGRAM_SENT_WORDS <= UNWIND_CHAIN_MAX + 128u, "what is sent has room");
 
 /* What is read of the guest is read once it is asked for. */
 struct hit {
@@ -166,7 +166,7 @@ static void send(struct program_place *place, uint32_t action, const uint64_t *w
 {
 	struct hit *hit = hit_of(place);
 	const struct record_id *id = announce(hit);
-	uint64_t record[SENT_BYTES_MAX / sizeof(uint64_t)], raw[1 + VPROF_PROGRAM_SENT_WORDS] = {action};
+	uint64_t raw[1 + VPROF_PROGRAM_SENT_WORDS] = {action};
 
 	if (n > 0)
 		memcpy(raw + 1, words, n * sizeof(*words));
@@ -182,10 +182,9 @@ static void send(struct program_place *place, uint32_t action, const uint64_t *w
 		.raw = raw,
 		.raw_bytes = (uint32_t)((1 + n) * sizeof(*raw)),
 	};
-	const size_t bytes = record_sample_encode(&sample, true, record, sizeof(record));
 
 	probe_count(&hit->cpu->event);
-	if (!ring_write(hit->cpu->ring, record, bytes, id))
+	if (!sample_stream_write(&hit->cpu->stream, &sample, true))
 		probe_count(&hit->cpu->dropevt);
 }
 

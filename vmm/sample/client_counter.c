@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "stream/sample_stream.h"
+
 const char *counter_mode_name(enum counter_mode mode)
 {
 #define X(id, name) [id] = name,
@@ -86,25 +88,6 @@ static bool counts_on(const struct client_counter *counter, unsigned vcpu)
 	return !counter->request.one_vcpu || vcpu == counter->request.vcpu;
 }
 
-static bool rings_make(struct client_counter *counter, GError **error)
-{
-	size_t bytes = counter->request.ring_bytes ? counter->request.ring_bytes : COUNTER_RING_BYTES_DEFAULT;
-
-	for (unsigned i = 0; i < counter->guest->vcpus; i++) {
-		g_autoptr(GError) cause = NULL;
-
-		counter->rings[i] = ring_new(bytes, &cause);
-		if (counter->rings[i])
-			continue;
-		bool range = g_error_matches(cause, G_FILE_ERROR, G_FILE_ERROR_INVAL);
-
-		g_set_error_literal(error, SESSION_ERROR, range ? SESSION_ERROR_RANGE : SESSION_ERROR_SYSTEM,
-		                    cause->message);
-		return false;
-	}
-	return true;
-}
-
 static void countings_make(struct client_counter *counter)
 {
 	unsigned vcpus = counter->guest->vcpus;
@@ -123,8 +106,11 @@ static bool parts_make(struct client_counter *counter, GError **error)
 	unsigned vcpus = counter->guest->vcpus;
 
 	if (counter_has_rings(&counter->request)) {
+		const size_t bytes =
+			counter->request.ring_bytes ? counter->request.ring_bytes : COUNTER_RING_BYTES_DEFAULT;
+
 		counter->claims = g_new0(struct task_claims, 1);
-		if (!rings_make(counter, error))
+		if (!session_rings_make(counter->rings, vcpus, bytes, error))
 			return false;
 	}
 	if (!samples(&counter->request)) {
@@ -167,8 +153,7 @@ void client_counter_free(struct client_counter *counter)
 		return;
 	if (counter->state == COUNTER_RUNNING)
 		client_counter_stop(counter);
-	for (unsigned i = 0; i < counter->guest->vcpus; i++)
-		ring_free(counter->rings[i]);
+	sample_rings_free(counter->rings, counter->guest->vcpus);
 	g_free(counter->samplers);
 	g_free(counter->families);
 	g_free(counter->before);

@@ -5,19 +5,13 @@
 
 #include "lib/record/clock.h"
 
-#define SAMPLE_BYTES_MAX 64u /* with the fields of VPROF_SAMPLE_TYPE */
-
 void counting_log_init(struct counting_log *log, const struct os_kernel *kernel, unsigned vcpu, uint64_t event_id,
                        struct ring *ring, struct task_totals *totals, struct task_claims *claims)
 {
-	*log = (struct counting_log){
-		.kernel = kernel,
-		.totals = totals,
-		.vcpu = vcpu,
-		.event_id = event_id,
-		.announcer.ring = ring,
-	};
-	namer_init(&log->namer, kernel, claims, &log->announcer, true);
+	const struct sample_stream_config stream = {.kernel = kernel, .claims = claims, .by_switches = true};
+
+	*log = (struct counting_log){.kernel = kernel, .totals = totals, .vcpu = vcpu, .event_id = event_id};
+	sample_stream_init(&log->stream, &stream, ring);
 }
 
 /* ---- totals ---- */
@@ -91,9 +85,8 @@ static void slice_write(struct counting_log *log, const struct record_id *id, co
 		.period = slice->value,
 		.misc = mode,
 	};
-	uint64_t record[SAMPLE_BYTES_MAX / sizeof(uint64_t)];
 
-	ring_write(log->announcer.ring, record, record_sample_encode(&sample, false, record, sizeof(record)), id);
+	sample_stream_write(&log->stream, &sample, false);
 }
 
 /* Adds to the task's total, which is written once the task has ended. */
@@ -109,7 +102,7 @@ static void total_write(struct counting_log *log, struct page_walk *walk, const 
 		return;
 	const struct counter_reading sum = total_take(total);
 
-	announce_read(&log->announcer,
+	announce_read(&log->stream.announcer,
 	              &(struct record_read){id->pid, id->tid, sum.value, sum.enabled_ns, sum.running_ns}, id);
 }
 
@@ -120,7 +113,7 @@ void counting_log_entered(struct counting_log *log, const struct task_view *view
 		return;
 	const struct record_id id = id_of(log, task);
 
-	namer_entered(&log->namer, view->walk, task, &id);
+	namer_entered(&log->stream.namer, view->walk, task, &id);
 }
 
 void counting_log_left(struct counting_log *log, const struct task_view *view, const struct task *task,
@@ -135,7 +128,7 @@ void counting_log_left(struct counting_log *log, const struct task_view *view, c
 		return;
 	total_write(log, view->walk, left, &id, slice);
 	if (left == task)
-		namer_left(&log->namer, view->walk, task, &id);
+		namer_left(&log->stream.namer, view->walk, task, &id);
 }
 
 void counting_log_end(struct counting_log *log, const struct counter_reading *slice)
@@ -144,6 +137,6 @@ void counting_log_end(struct counting_log *log, const struct counter_reading *sl
 
 	if (slice)
 		slice_write(log, &id, slice, PERF_RECORD_MISC_HYPERVISOR, vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0));
-	ring_write_lost(log->announcer.ring, &id, true);
-	ring_hand_over(log->announcer.ring);
+	ring_write_lost(log->stream.ring, &id, true);
+	ring_hand_over(log->stream.ring);
 }

@@ -9,7 +9,7 @@
 
 #include "counter/counter.h"
 #include "guest/task_match.h"
-#include "stream/namer.h"
+#include "stream/sample_stream.h"
 
 /*
  * What tasks have counted so far, on any of the vCPUs. Of fixed size: a task that finds no slot has no total at its
@@ -29,8 +29,7 @@ struct counting_log {
 	struct task_totals *totals;
 	unsigned vcpu;
 	uint64_t event_id;
-	struct announcer announcer;
-	struct namer namer;
+	struct sample_stream stream;
 	struct task task; /* that is counted; address 0: not known */
 };
 

@@ -12,9 +12,7 @@
 #include "sample/sampler_priv.h"
 #include "stream/statistics.h"
 
-/* The fields of VPROF_SAMPLE_TYPE, the cgroup, and the facts of a wait with their size. */
-#define SAMPLE_BYTES_MAX \
-	(64u + sizeof(uint64_t) * (1u + SAMPLER_CHAIN_MAX) + sizeof(uint64_t) + sizeof(struct vprof_wait))
+_Static_assert(SAMPLER_CHAIN_MAX <= UNWIND_CHAIN_MAX + 128u, "a sample has room for its chain");
 
 #define THROTTLE_BYTES_MAX 64u /* PERF_RECORD_THROTTLE with the sample_id of VPROF_SAMPLE_TYPE */
 
@@ -28,7 +26,7 @@
 
 void sampler_statistics_set(struct sampler *sampler, const struct counter_statistics *statistics)
 {
-	const struct announcer *announcer = &sampler->sampling->announcer;
+	const struct announcer *announcer = &sampler->sampling->stream.announcer;
 
 	statistic_set(&sampler->statistics.overflow, statistics->overflows);
 	statistic_set(&sampler->statistics.throttled, statistics->throttled);
@@ -65,8 +63,9 @@ void sampler_throttled(struct sampler *sampler, const struct counter_throttle *t
 		statistic_add(&sampler->statistics.throttles, 1);
 		sampling->throttled_since[throttle->event] = throttle->time_ns;
 	}
-	if (sampling->ring)
-		ring_write(sampling->ring, record, record_throttle_encode(&change, &id, record, sizeof(record)), &id);
+	if (sampling->stream.ring)
+		ring_write(sampling->stream.ring, record, record_throttle_encode(&change, &id, record, sizeof(record)),
+		           &id);
 }
 
 static void statistics_update(struct sampling *sampling)
@@ -114,7 +113,7 @@ bool sampler_kernel_walk(const struct sampler *sampler, struct page_walk *walk)
 /* The tasks that a wait names. */
 static void wait_announce(struct sampling *sampling, struct page_walk *walk, const struct record_id *id)
 {
-	const struct counter_wait *wait = sampling->sample ? sampling->sample->wait : NULL;
+	const struct counter_wait *wait = sampling->sample->wait;
 	const struct task *others[] = {wait ? wait->waker : NULL, wait ? wait->owner : NULL};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
@@ -125,7 +124,7 @@ static void wait_announce(struct sampling *sampling, struct page_walk *walk, con
 			                                .cpu = id->cpu,
 			                                .id = id->id};
 
-			namer_entered(&sampling->namer, walk, others[i], &other);
+			namer_entered(&sampling->stream.namer, walk, others[i], &other);
 		}
 }
 
@@ -133,15 +132,13 @@ static void wait_announce(struct sampling *sampling, struct page_walk *walk, con
 static void task_announce(struct sampling *sampling, struct page_walk *walk, const struct task *task,
                           const struct record_id *id, uint64_t *cgroup)
 {
-	namer_task(&sampling->namer, walk, task, id);
+	const uint64_t user_ip = guest_regs_user(&sampling->regs) ? guest_regs_ip(&sampling->regs) : 0;
+	const struct sample_facts facts = sample_stream_announce(&sampling->stream, walk, task, id, true, user_ip);
+
 	wait_announce(sampling, walk, id);
-	if (sampling->kernel->mappings)
-		sampling->unwind.code =
-			mapper_task(&sampling->mapper, walk, task, id,
-		                    guest_regs_user(&sampling->regs) ? guest_regs_ip(&sampling->regs) : 0);
-	if (sampling->has_cgroups && sampling->kernel->groups)
-		*cgroup = cgroup_namer_task(&sampling->cgroups, walk, task, id);
-	if (module_mapper_sample(&sampling->modules, walk, id))
+	sampling->unwind.code = facts.code;
+	*cgroup = facts.group;
+	if (facts.modules_read)
 		page_tables_note(sampling, walk);
 }
 
@@ -150,7 +147,7 @@ static bool task_of_sample(const struct sampling *sampling, struct page_walk *wa
 {
 	const struct os_kernel *kernel = sampling->kernel;
 
-	if (sampling->sample && sampling->sample->task != 0)
+	if (sampling->sample->task != 0)
 		return kernel->tasks->read_at(kernel, sampling->cpu, sampling->sampler->guest, &sampling->regs,
 		                              sampling->sample->task, walk, task);
 	return kernel->tasks->read(kernel, sampling->cpu, sampling->sampler->guest, &sampling->regs, walk, task);
@@ -174,7 +171,7 @@ static bool task_fill(struct sampling *sampling, struct record_id *id, uint64_t 
 		return false;
 	id->pid = task.pid;
 	id->tid = task.tid;
-	if (sampling->ring)
+	if (sampling->stream.ring)
 		task_announce(sampling, &walk, &task, id, cgroup);
 	return true;
 }
@@ -191,8 +188,6 @@ static bool wait_fill(const struct sampling *sampling, struct record_sample *sam
 {
 	const struct counter_sample *taken = sampling->sample;
 
-	if (!taken)
-		return true;
 	if (taken->wait) {
 		sample->raw = taken->wait->facts;
 		sample->raw_bytes = sizeof(*taken->wait->facts);
@@ -207,15 +202,7 @@ static bool wait_fill(const struct sampling *sampling, struct record_sample *sam
 /* False when the ring is full. */
 static bool sample_put(struct sampling *sampling, const struct record_sample *sample)
 {
-	const struct record_id id = {.pid = sample->pid,
-	                             .tid = sample->tid,
-	                             .time_ns = sample->time_ns,
-	                             .cpu = sample->cpu,
-	                             .id = sample->id};
-	uint64_t record[SAMPLE_BYTES_MAX / sizeof(uint64_t)];
-	size_t bytes = record_sample_encode(sample, sampling->chains, record, sizeof(record));
-
-	if (!ring_write(sampling->ring, record, bytes, &id)) {
+	if (!sample_stream_write(&sampling->stream, sample, sampling->chains)) {
 		statistic_add(&sampling->sampler->statistics.dropbuf_sample, 1);
 		statistic_add(&sampling->sampler->statistics.intr_bufferfull, 1);
 		return false;
@@ -224,12 +211,13 @@ static bool sample_put(struct sampling *sampling, const struct record_sample *sa
 	return true;
 }
 
-static void sample_write(struct sampling *sampling, const struct counter_overflow *overflow, uint16_t misc, uint64_t ip,
-                         uint64_t time_ns)
+static void sample_write(struct sampling *sampling, uint16_t misc, uint64_t ip)
 {
-	const uint64_t untold = sampling->announcer.dropped;
+	const struct counter_sample *taken = sampling->sample;
+	const struct counter_overflow *overflow = &taken->overflow;
+	const uint64_t untold = sampling->stream.announcer.dropped;
 	struct record_id id = {
-		.time_ns = time_ns,
+		.time_ns = taken->time_ns,
 		.cpu = sampling->sampler->vcpu,
 		.id = session_event_id(sampling->first_event + overflow->event, sampling->sampler->vcpu),
 	};
@@ -240,9 +228,9 @@ static void sample_write(struct sampling *sampling, const struct counter_overflo
 		return;
 	}
 	/* Waiting is no counting. */
-	if (!sampling->sample || sampling->sample->task_state == VPROF_TASK_RUNNING)
+	if (taken->task_state == VPROF_TASK_RUNNING)
 		statistic_add(&sampling->sampler->counted[mode_of(misc)], overflow->period);
-	if (!sampling->ring) {
+	if (!sampling->stream.ring) {
 		statistic_add(&sampling->sampler->statistics.sample, 1);
 		return;
 	}
@@ -251,8 +239,8 @@ static void sample_write(struct sampling *sampling, const struct counter_overflo
 		.ip = ip,
 		.pid = id.pid,
 		.tid = id.tid,
-		.time_ns = time_ns,
-		.cpu = sampling->sampler->vcpu,
+		.time_ns = id.time_ns,
+		.cpu = id.cpu,
 		.period = overflow->period,
 		.misc = misc,
 		.has_cgroup = sampling->has_cgroups,
@@ -268,14 +256,14 @@ static void sample_write(struct sampling *sampling, const struct counter_overflo
 		return;
 	if (misc == PERF_RECORD_MISC_HYPERVISOR)
 		statistic_add(&sampling->sampler->statistics.in_hypervisor, 1);
-	if (sampling->sample && sampling->sample->written && sampling->announcer.dropped == untold)
-		sampling->sample->written(sampling->sample, &sample);
+	if (taken->written && sampling->stream.announcer.dropped == untold)
+		taken->written(taken, &sample);
 }
 
-/* An overflow in the guest, where it was when KVM_RUN last returned. */
-static void guest_sample(struct sampling *sampling, const struct counter_overflow *overflow, uint64_t time_ns)
+/* Where it is in the guest. */
+static void guest_sample(struct sampling *sampling)
 {
-	const struct counter_event *event = &sampling->events[overflow->event];
+	const struct counter_event *event = &sampling->events[sampling->sample->overflow.event];
 	const struct guest_regs *regs = &sampling->regs;
 
 	if (guest_regs_user(regs) ? !event->user : !event->kernel)
@@ -283,37 +271,42 @@ static void guest_sample(struct sampling *sampling, const struct counter_overflo
 	else if (!regs->valid)
 		statistic_add(&sampling->sampler->statistics.quirk, 1);
 	else
-		sample_write(sampling, overflow,
-		             guest_regs_user(regs) ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL,
-		             guest_regs_sample_ip(regs), time_ns);
+		sample_write(sampling, guest_regs_user(regs) ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL,
+		             guest_regs_sample_ip(regs));
 }
 
-/*
- * An overflow seen after an exit was handled. If the event counts the whole thread, the overflow was in the handling.
- */
-static void exit_sample(struct sampling *sampling, const struct counter_overflow *overflow, uint64_t exit_ip,
-                        uint64_t time_ns)
+/* The exit that was being handled, or where the host was. */
+static uint64_t outside_ip(const struct counter_sample *sample)
 {
-	const struct counter_event *event = &sampling->events[overflow->event];
+	if (sample->exit_ip != 0)
+		return sample->exit_ip;
+	return vprof_exit_is_host(sample->host_ip) ? sample->host_ip : vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0);
+}
 
-	if (event->backend->guest_only && !vprof_exit_is_host(exit_ip))
-		guest_sample(sampling, overflow, time_ns);
+/* Of an event that counts the whole thread: in the handling of an exit, or in a guest that the guest runs. */
+static void outside_sample(struct sampling *sampling)
+{
+	const struct counter_sample *sample = sampling->sample;
+	const struct counter_event *event = &sampling->events[sample->overflow.event];
+	const uint64_t ip = sample->nested ? vprof_exit_ip(VPROF_EXIT_REASON_NESTED, 0) : outside_ip(sample);
+
+	if (event->backend->guest_only && !sample->nested && !vprof_exit_is_host(ip))
+		guest_sample(sampling);
 	else if (!event->kernel || !event->user)
 		statistic_add(&sampling->sampler->statistics.filtered, 1);
 	else
-		sample_write(sampling, overflow, PERF_RECORD_MISC_HYPERVISOR, exit_ip, time_ns);
+		sample_write(sampling, PERF_RECORD_MISC_HYPERVISOR, ip);
 }
 
-/* An overflow in a guest that the guest runs. Its mode is not told apart. */
-static void nested_sample(struct sampling *sampling, const struct counter_sample *sample)
+/* With the registers of the sample taken. */
+static void sample_take(struct sampling *sampling, const struct counter_sample *sample)
 {
-	const struct counter_event *event = &sampling->events[sample->overflow.event];
-
-	if (!event->kernel || !event->user)
-		statistic_add(&sampling->sampler->statistics.filtered, 1);
+	sampling->sample = sample;
+	if (sample->in_guest)
+		guest_sample(sampling);
 	else
-		sample_write(sampling, &sample->overflow, PERF_RECORD_MISC_HYPERVISOR,
-		             vprof_exit_ip(VPROF_EXIT_REASON_NESTED, 0), sample->time_ns);
+		outside_sample(sampling);
+	sampling->sample = NULL;
 }
 
 /* As if the kernel had mapped itself from its first instruction on. */
@@ -329,21 +322,11 @@ void sampler_take(struct sampler *sampler, const struct counter_sample *sample)
 	struct sampling *sampling = sampler->sampling;
 
 	registers_take(sampling, &sample->regs);
-	sampling->sample = sample;
 	if (sample->area != 0)
 		sampler->cpu.area = sample->area;
 	else
 		task_cpu_note(&sampler->cpu, &sample->regs);
-	if (sample->in_guest)
-		guest_sample(sampling, &sample->overflow, sample->time_ns);
-	else if (sample->nested)
-		nested_sample(sampling, sample);
-	else
-		exit_sample(sampling, &sample->overflow,
-		            vprof_exit_is_host(sample->host_ip) ? sample->host_ip
-		                                                : vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0),
-		            sample->time_ns);
-	sampling->sample = NULL;
+	sample_take(sampling, sample);
 }
 
 bool sampler_take_waiting(struct sampler *sampler, const struct counter_sample *sample)
@@ -365,7 +348,7 @@ bool sampler_take_again(struct sampler *sampler, const struct record_sample *sam
 {
 	struct sampling *sampling = sampler->sampling;
 
-	if (!sampling || !sampling->ring)
+	if (!sampling || !sampling->stream.ring)
 		return false;
 	if (sampling->chains)
 		sampler_chain_count(sampler, sample->misc);
@@ -385,7 +368,7 @@ static void stall(struct sampling *sampling)
 	statistic_add(&sampler->statistics.stalls, 1);
 	statistic_add(&sampler->statistics.intr_bufferfull, 1);
 	statistic_set(&sampler->stalled_since, clock_ns(CLOCK_MONOTONIC));
-	ring_wake(sampling->ring);
+	ring_wake(sampling->stream.ring);
 }
 
 /* Updates statistics after the samples of an exit, and pauses the counters if the ring is nearly full. */
@@ -394,7 +377,7 @@ static void samples_done(struct sampling *sampling)
 	statistic_add(&sampling->sampler->statistics.recurevt, counter_set_pending(sampling->set));
 	statistics_update(sampling);
 	if (sampling->stalls && sampling->sampler->stalled_since == 0 &&
-	    ring_free_bytes(sampling->ring) < ring_data_bytes(sampling->ring) / STALL_SHARE)
+	    ring_free_bytes(sampling->stream.ring) < ring_data_bytes(sampling->stream.ring) / STALL_SHARE)
 		stall(sampling);
 }
 
@@ -411,6 +394,25 @@ static void sampler_started(struct vcpu_watcher *watcher, const struct vcpu_port
 	sampler->started = true;
 }
 
+/* Of our vCPU, which stands still. */
+static void own_take(struct sampling *sampling, const struct counter_overflow *overflows, size_t n, bool in_guest,
+                     uint64_t exit_ip)
+{
+	struct counter_sample sample = {
+		.vcpu = sampling->sampler->vcpu,
+		.time_ns = clock_ns(CLOCK_MONOTONIC),
+		.in_guest = in_guest,
+		.exit_ip = exit_ip,
+	};
+
+	for (size_t i = 0; i < n; i++) {
+		sample.overflow = overflows[i];
+		sample_take(sampling, &sample);
+	}
+	if (sampling->set)
+		samples_done(sampling);
+}
+
 static void sampler_exited(struct vcpu_watcher *watcher, const struct guest_regs *regs, bool interrupted)
 {
 	struct sampling *sampling = sampler_of(watcher)->sampling;
@@ -422,11 +424,7 @@ static void sampler_exited(struct vcpu_watcher *watcher, const struct guest_regs
 	size_t n = counter_set_collect(sampling->set, interrupted, false, overflows);
 	if (n == 0)
 		return;
-	uint64_t time_ns = clock_ns(CLOCK_MONOTONIC);
-
-	for (size_t i = 0; i < n; i++)
-		guest_sample(sampling, &overflows[i], time_ns);
-	samples_done(sampling);
+	own_take(sampling, overflows, n, true, 0);
 }
 
 static void sampler_handled(struct vcpu_watcher *watcher, uint64_t exit_ip)
@@ -439,11 +437,7 @@ static void sampler_handled(struct vcpu_watcher *watcher, uint64_t exit_ip)
 	size_t n = counter_set_collect(sampling->set, false, true, overflows);
 	if (n == 0)
 		return;
-	uint64_t time_ns = clock_ns(CLOCK_MONOTONIC);
-
-	for (size_t i = 0; i < n; i++)
-		exit_sample(sampling, &overflows[i], exit_ip, time_ns);
-	samples_done(sampling);
+	own_take(sampling, overflows, n, false, exit_ip);
 }
 
 static void sampler_stopped(struct vcpu_watcher *watcher)
@@ -482,17 +476,25 @@ static void unwind_init(struct sampling *sampling, const struct unwind_config *c
 	if (!config)
 		return;
 	sampling->unwind = *config;
-	sampling->unwind.modules = sampling->modules.kernel ? &sampling->modules.table : NULL;
+	sampling->unwind.modules = sampling->stream.modules ? &sampling->stream.modules->table : NULL;
 }
 
 static struct sampling *sampling_new(struct sampler *sampler, const struct sampler_config *config, struct ring *ring)
 {
 	const struct os_kernel *kernel = config->kernel;
+	const struct sample_stream_config stream = {
+		.kernel = kernel,
+		.claims = config->claims,
+		.tables = config->tables,
+		.by_switches = config->session->switches,
+		.mappings = true,
+		.groups = config->cgroups,
+		.modules = true,
+	};
 	struct sampling *sampling = g_new0(struct sampling, 1);
 
 	sampling->sampler = sampler;
 	sampling->events = config->session->events;
-	sampling->ring = ring;
 	sampling->first_event = config->first_event;
 	sampling->targets = config->targets;
 	sampling->family = config->family;
@@ -501,13 +503,15 @@ static struct sampling *sampling_new(struct sampler *sampler, const struct sampl
 	sampling->has_cgroups = config->cgroups;
 	sampling->chains = config->unwind || config->session->host;
 	sampling->stalls = config->session->stall;
-	sampling->announcer = (struct announcer){.ring = ring};
-	namer_init(&sampling->namer, kernel, config->claims, &sampling->announcer, config->session->switches);
-	mapper_init(&sampling->mapper, kernel, &sampling->announcer, config->tables);
-	module_mapper_init(&sampling->modules, kernel && kernel->modules ? kernel : NULL, &sampling->announcer);
-	cgroup_namer_init(&sampling->cgroups, kernel, &sampling->announcer);
+	sample_stream_init(&sampling->stream, &stream, ring);
 	unwind_init(sampling, config->unwind);
 	return sampling;
+}
+
+static void sampling_free(struct sampling *sampling)
+{
+	sample_stream_deinit(&sampling->stream);
+	g_free(sampling);
 }
 
 void sampler_open_route(struct sampler *sampler, const struct sampler_config *config, struct ring *ring)
@@ -527,10 +531,11 @@ static struct sampling *stepped_sampling(struct guest_stepper *stepper)
  */
 static void step_wait(const struct sampling *sampling)
 {
-	size_t room = MIN(STEP_ROOM_BYTES, ring_data_bytes(sampling->ring) / 2);
+	struct ring *ring = sampling->stream.ring;
+	const size_t room = MIN(STEP_ROOM_BYTES, ring_data_bytes(ring) / 2);
 
-	for (unsigned i = 0; i < STEP_WAITS_MAX && ring_free_bytes(sampling->ring) < room; i++) {
-		ring_wake(sampling->ring);
+	for (unsigned i = 0; i < STEP_WAITS_MAX && ring_free_bytes(ring) < room; i++) {
+		ring_wake(ring);
 		nanosleep(&(struct timespec){.tv_nsec = STEP_WAIT_NS}, NULL);
 	}
 }
@@ -544,7 +549,7 @@ static void sampler_stepped(struct guest_stepper *stepper, unsigned vcpu, const 
 	statistic_add(&sampling->sampler->statistics.overflow, 1);
 	statistic_add(&sampling->sampler->statistics.expected, 1);
 	step_wait(sampling);
-	guest_sample(sampling, &(struct counter_overflow){.period = 1}, clock_ns(CLOCK_MONOTONIC));
+	own_take(sampling, &(struct counter_overflow){.period = 1}, 1, true, 0);
 }
 
 static void sampler_unstepped(struct guest_stepper *stepper, unsigned vcpu)
@@ -558,7 +563,7 @@ static bool steps_open(struct sampling *sampling, GError **error)
 	struct guest *guest = sampling->sampler->guest;
 
 	sampling->stepper = (struct guest_stepper){.stepped = sampler_stepped, .ran = sampler_unstepped};
-	if (guest->debug && sampling->ring)
+	if (guest->debug && sampling->stream.ring)
 		sampling->steps = guest->debug->step(guest, sampling->sampler->vcpu, &sampling->stepper, error);
 	else
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
@@ -584,7 +589,7 @@ bool sampler_open(struct sampler *sampler, const struct sampler_config *config, 
 		sampling->set = counter_set_open(config->delivery, &sampler->port, session->events, session->n_events,
 		                                 &session->rate, error);
 	if (!sampling->set)
-		g_clear_pointer(&sampler->sampling, g_free);
+		sampling_free(g_steal_pointer(&sampler->sampling));
 	return sampler->sampling != NULL;
 }
 
@@ -602,8 +607,8 @@ static void hand_over(struct sampling *sampling, bool last)
 {
 	const struct record_id id = own_id(sampling, clock_ns(CLOCK_MONOTONIC));
 
-	ring_write_lost(sampling->ring, &id, last);
-	if (!ring_hand_over(sampling->ring))
+	ring_write_lost(sampling->stream.ring, &id, last);
+	if (!ring_hand_over(sampling->stream.ring))
 		statistic_add(&sampling->sampler->statistics.emptybuf, 1);
 }
 
@@ -626,7 +631,7 @@ static void switch_write(struct sampling *sampling, bool out, const struct task 
 		.other_tid = other ? other->tid : VPROF_PID_UNKNOWN,
 	};
 
-	if (announce_switch(&sampling->announcer, &change, id))
+	if (announce_switch(&sampling->stream.announcer, &change, id))
 		statistic_add(&sampling->sampler->statistics.switches, 1);
 }
 
@@ -648,10 +653,10 @@ void sampler_switched(struct sampler *sampler, const struct task_view *view, con
 	id_set_task(&id, previous);
 	switch_write(sampling, true, next, &id);
 	if (previous)
-		namer_left(&sampling->namer, view->walk, previous, &id);
+		namer_left(&sampling->stream.namer, view->walk, previous, &id);
 	id_set_task(&id, next);
 	if (next)
-		namer_entered(&sampling->namer, view->walk, next, &id);
+		namer_entered(&sampling->stream.namer, view->walk, next, &id);
 	switch_write(sampling, false, previous, &id);
 }
 
@@ -685,7 +690,6 @@ void sampler_resume(struct sampler *sampler)
 bool sampler_add(struct sampler *sampler, const struct session_sample *added, GError **error)
 {
 	struct sampling *sampling = sampler->sampling;
-	uint64_t record[SAMPLE_BYTES_MAX / sizeof(uint64_t)];
 	const uint64_t chain[] = {
 		added->mode == PERF_RECORD_MISC_KERNEL ? (uint64_t)PERF_CONTEXT_KERNEL
 		: added->mode == PERF_RECORD_MISC_USER ? (uint64_t)PERF_CONTEXT_USER
@@ -714,9 +718,8 @@ bool sampler_add(struct sampler *sampler, const struct session_sample *added, GE
 		.n_chain = G_N_ELEMENTS(chain),
 		.has_cgroup = sampling->has_cgroups,
 	};
-	size_t bytes = record_sample_encode(&sample, sampling->chains, record, sizeof(record));
 
-	if (!ring_write(sampling->ring, record, bytes, &id)) {
+	if (!sample_stream_write(&sampling->stream, &sample, sampling->chains)) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
 		            "cannot add a sample: the ring of vCPU %u is full; read it", sampler->vcpu);
 		return false;
@@ -742,9 +745,9 @@ void sampler_close(struct sampler *sampler)
 		throttle_end(sampling, i, clock_ns(CLOCK_MONOTONIC));
 	if (sampling->steps)
 		sampler->guest->debug->step(sampler->guest, sampler->vcpu, NULL, NULL);
-	if (sampling->ring)
+	if (sampling->stream.ring)
 		hand_over(sampling, true);
-	g_clear_pointer(&sampler->sampling, g_free);
+	sampling_free(g_steal_pointer(&sampler->sampling));
 }
 
 void sampler_counted_read(const struct sampler *sampler, uint64_t counted[SAMPLER_MODES])

@@ -47,7 +47,7 @@ static unsigned chain_fill_host(const struct counter_sample *taken, uint64_t ip,
 	chain[n++] = (uint64_t)PERF_CONTEXT_HV;
 	chain[n++] = ip;
 	/* The first frame is the ip. A word that is not an address of host code would look like an exit. */
-	for (size_t i = 0, seen = 0; taken && i < taken->n_host_chain && n < room; i++) {
+	for (size_t i = 0, seen = 0; i < taken->n_host_chain && n < room; i++) {
 		uint64_t word = taken->host_chain[i];
 
 		if (word >= (uint64_t)PERF_CONTEXT_MAX || seen++ == 0)
@@ -101,7 +101,7 @@ static enum unwind_search_result stack_find(struct sampling *sampling, const str
 	enum unwind_search_result result = UNWIND_SEARCH_NO_TABLE;
 	struct page_walk memory;
 
-	if (!taken || !taken->stacks)
+	if (!taken->stacks)
 		return UNWIND_SEARCH_FOUND;
 	page_walk_init_regs(&memory, sampling->sampler->guest, &sampling->regs);
 	memory.snapshot = taken->snapshot;
@@ -139,7 +139,7 @@ static void python_found(const struct python_frame *frame, struct page_walk *mem
 	uint64_t *slot = &sampling->pythons[(hash >> 32) % SAMPLER_PYTHON_SLOTS];
 	char name[PYTHON_NAME_BYTES];
 
-	if (*slot == hash || announcer_room(&sampling->announcer, ANNOUNCE_MAPPINGS, sample->time_ns) == 0)
+	if (*slot == hash || announcer_room(&sampling->stream.announcer, ANNOUNCE_MAPPINGS, sample->time_ns) == 0)
 		return;
 	python_frame_name(frame, &sampling->unwind.code->python, memory, name);
 	const struct record_id id = {.pid = sample->pid,
@@ -156,7 +156,7 @@ static void python_found(const struct python_frame *frame, struct page_walk *mem
 		.file_name = {name},
 	};
 
-	if (announce_mmap(&sampling->announcer, &mapping, &id))
+	if (announce_mmap(&sampling->stream.announcer, &mapping, &id))
 		*slot = hash;
 }
 
@@ -170,10 +170,10 @@ static unsigned chain_fill_guest(struct sampling *sampling, const struct record_
 	config.python_found = python_found;
 	config.python_data = &naming;
 
-	if (taken && taken->by_frames)
+	if (taken->by_frames)
 		config.tables = NULL;
 	/* A snapshot may have no more than the frames that frame pointers lead to. */
-	if (taken && taken->snapshot && !taken->user_stack)
+	if (taken->snapshot && !taken->user_stack)
 		config.code = NULL;
 	const enum unwind_search_result stack = stack_find(sampling, &config, taken);
 
@@ -184,8 +184,7 @@ static unsigned chain_fill_guest(struct sampling *sampling, const struct record_
 	/* User space may have frame pointers; where it has unwind tables, not all of its functions have. */
 	if (stack != UNWIND_SEARCH_FOUND)
 		config.code = NULL;
-	const unsigned n =
-		unwind(&config, sampling->sampler->guest, &sampling->regs, taken ? taken->snapshot : NULL, chain, end);
+	const unsigned n = unwind(&config, sampling->sampler->guest, &sampling->regs, taken->snapshot, chain, end);
 
 	if (stack != UNWIND_SEARCH_FOUND && stack != UNWIND_SEARCH_NO_TABLE && *end == UNWIND_END_OF_STACK)
 		*end = UNWIND_NO_STACK;

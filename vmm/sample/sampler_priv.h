@@ -6,10 +6,7 @@
 #include "guest/guest_debug.h"
 #include "lib/record/record.h"
 #include "sample/sampler.h"
-#include "stream/announcer.h"
-#include "stream/cgroup_namer.h"
-#include "stream/mapper.h"
-#include "stream/module_mapper.h"
+#include "stream/sample_stream.h"
 
 #define SAMPLER_PYTHON_SLOTS 1024u
 
@@ -18,7 +15,6 @@ struct sampling {
 	struct sampler *sampler;
 	struct counter_set *set;            /* NULL: a route counts, or the vCPU is stepped */
 	const struct counter_event *events; /* of the session's configuration */
-	struct ring *ring;                  /* NULL: samples only count */
 	unsigned first_event;               /* number of events[0] in session_event_id */
 	const struct task_targets *targets; /* NULL: samples of every task */
 	struct task_family *family;         /* with targets */
@@ -32,12 +28,8 @@ struct sampling {
 	const struct os_kernel *kernel;      /* NULL: tasks are not told apart */
 	const struct task_cpu *cpu;          /* with tasks */
 	struct guest_regs regs;              /* when KVM_RUN last returned, or of the route's sample */
-	const struct counter_sample *sample; /* a route's, while it is taken; NULL: the vCPU stands still */
-	struct announcer announcer;
-	struct namer namer;
-	struct mapper mapper;
-	struct module_mapper modules;
-	struct cgroup_namer cgroups;
+	const struct counter_sample *sample; /* while it is taken */
+	struct sample_stream stream;         /* without a ring, samples only count */
 	/* Each event, by the host's kernel: CLOCK_MONOTONIC; 0: it counts. */
 	uint64_t throttled_since[COUNTER_EVENTS_MAX];
 	uint64_t pythons[SAMPLER_PYTHON_SLOTS]; /* hashes of the code objects that have a name in the recording */

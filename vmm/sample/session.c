@@ -9,6 +9,7 @@
 #include "sample/session_off_cpu.h"
 #include "sample/session_priv.h"
 #include "sample/session_wall.h"
+#include "stream/sample_stream.h"
 
 struct session *session_new(struct guest *guest, GError **error)
 {
@@ -39,12 +40,6 @@ struct session *session_new(struct guest *guest, GError **error)
 	return session;
 }
 
-static void free_rings(struct session *session)
-{
-	for (unsigned i = 0; i < session->guest->vcpus; i++)
-		ring_free(g_steal_pointer(&session->rings[i]));
-}
-
 void session_free(struct session *session)
 {
 	if (!session)
@@ -54,7 +49,7 @@ void session_free(struct session *session)
 		session_route_close(session);
 	session_wall_stop(session);
 	session_off_cpu_stop(session);
-	free_rings(session);
+	sample_rings_free(session->rings, session->guest->vcpus);
 	session->guest->watchers = NULL;
 	g_free(session->route_why);
 	g_free(session->waits_why);
@@ -69,36 +64,6 @@ void session_free(struct session *session)
 	g_free(session->hubs);
 	g_free(session->samplers);
 	g_free(session);
-}
-
-static void ring_error(GError *cause, GError **error)
-{
-	bool range = g_error_matches(cause, G_FILE_ERROR, G_FILE_ERROR_INVAL);
-
-	g_set_error_literal(error, SESSION_ERROR, range ? SESSION_ERROR_RANGE : SESSION_ERROR_SYSTEM, cause->message);
-	g_error_free(cause);
-}
-
-/* Replaces all rings, or none on error. */
-static bool rings_renew(struct session *session, size_t data_bytes, GError **error)
-{
-	struct ring *rings[GUEST_VCPUS_MAX] = {NULL};
-	unsigned n = session->guest->vcpus;
-	GError *cause = NULL;
-
-	for (unsigned i = 0; i < n; i++) {
-		rings[i] = ring_new(data_bytes, &cause);
-		if (rings[i])
-			continue;
-		ring_error(cause, error);
-		while (i-- > 0)
-			ring_free(rings[i]);
-		return false;
-	}
-	free_rings(session);
-	for (unsigned i = 0; i < n; i++)
-		session->rings[i] = rings[i];
-	return true;
 }
 
 /* A call of sampler_open or sampler_close on the vCPU's thread. */
@@ -359,7 +324,7 @@ static bool start_acquired(struct session *session, struct session_config *confi
 {
 	if (!session_config_settle(config, session->route, &session->event_why, error) ||
 	    !session_kernel_prepare(&session->kernel, config, session->route, error) ||
-	    !rings_renew(session, config->ring_data_bytes, error))
+	    !session_rings_make(session->rings, session->guest->vcpus, config->ring_data_bytes, error))
 		return false;
 	config->route = session->route ? session->route->name : NULL;
 	config->delivery = session->route ? NULL : session->delivery->name;
@@ -789,7 +754,7 @@ bool session_forget(struct session *session, GError **error)
 		            "cannot reset the session: it is running; stop it first");
 		return false;
 	}
-	free_rings(session);
+	sample_rings_free(session->rings, session->guest->vcpus);
 	session->configured = false;
 	return true;
 }

@@ -5,6 +5,8 @@
 #include <vprof/recording.h>
 #include <vprof/ring.h>
 
+#include "stream/sample_stream.h"
+
 G_DEFINE_QUARK(vprof_session_error, session_error)
 
 /* Nothing counts them: their samples are made of the guest's memory. */
@@ -175,4 +177,16 @@ uint64_t session_event_id(unsigned event, unsigned vcpu)
 {
 	/* Not 0, which perf takes for a missing id; the same in every session. */
 	return (uint64_t)event * GUEST_VCPUS_MAX + vcpu + 1;
+}
+
+bool session_rings_make(struct ring **rings, unsigned n, size_t data_bytes, GError **error)
+{
+	g_autoptr(GError) cause = NULL;
+
+	if (sample_rings_make(rings, n, data_bytes, &cause))
+		return true;
+	const bool range = g_error_matches(cause, G_FILE_ERROR, G_FILE_ERROR_INVAL);
+
+	g_set_error_literal(error, SESSION_ERROR, range ? SESSION_ERROR_RANGE : SESSION_ERROR_SYSTEM, cause->message);
+	return false;
 }

@@ -5,6 +5,7 @@
 
 #include "counter/route.h"
 #include "guest/unwind.h"
+#include "stream/ring.h"
 
 #define SESSION_WALL_HZ_MAX 100u
 
@@ -86,6 +87,9 @@ void session_config_attr(const struct session_config *config, bool cgroups, unsi
 
 /* The id (PERF_SAMPLE_IDENTIFIER) of event e on vCPU v. */
 uint64_t session_event_id(unsigned event, unsigned vcpu);
+
+/* As sample_rings_make. Errors: RANGE, SYSTEM. */
+bool session_rings_make(struct ring **rings, unsigned n, size_t data_bytes, GError **error);
 
 /* A sample that a client makes. It belongs to the first event, and has the flag VPROF_SAMPLE_ADDED. */
 struct session_sample {
