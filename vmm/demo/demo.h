@@ -3,8 +3,10 @@
 #ifndef VPROF_DEMO_DEMO_H
 #define VPROF_DEMO_DEMO_H
 
-#define VCPUS_MAX 64
-#define STACK_BYTES 4096
+#include <vprof/demo.h>
+
+#define VCPUS_MAX VPROF_DEMO_VCPUS_MAX
+#define STACK_BYTES VPROF_DEMO_STACK_BYTES
 
 #ifndef __ASSEMBLER__
 
