@@ -98,7 +98,7 @@ static void head_lines(const struct browse *browse, GArray *head)
 	                        browse->input->path, event ? event->name : "all events", rate ? ", " : "",
 	                        rate ? rate : "", table->samples,
 	                        (double)(browse->report->counts.last_ns - browse->report->counts.first_ns) / 1e9,
-	                        browse->report->counts.lost));
+	                        record_losses_samples(&browse->report->input->losses)));
 }
 
 static char *foot_text(const struct browse *browse)

@@ -26,7 +26,6 @@ struct gathering {
 	GArray *repetitions; /* of struct repetition, by time */
 	unsigned event;      /* that is compared */
 	int waits;           /* the event of waits; -1: it has none */
-	uint64_t lost;
 };
 
 static struct repetition *repetition_at(const struct gathering *in, uint64_t time_ns)
@@ -55,11 +54,6 @@ static bool gather_sample(const struct record_sample *sample, unsigned event, vo
 		repetition->last_ns = MAX(repetition->last_ns, sample->time_ns);
 	}
 	return true;
-}
-
-static void gather_lost(uint64_t lost, void *data)
-{
-	((struct gathering *)data)->lost += lost;
 }
 
 static void repetition_clear(void *data)
@@ -305,7 +299,7 @@ static bool counts_steps(const struct gathering *in)
 
 static bool gather(struct gathering *in, GError **error)
 {
-	static const struct input_visitor visitor = {.sample = gather_sample, .lost = gather_lost};
+	static const struct input_visitor visitor = {.sample = gather_sample};
 
 	if (!find_repetitions(in, error))
 		return false;
@@ -317,10 +311,12 @@ static bool gather(struct gathering *in, GError **error)
 		            in->input->path);
 		return false;
 	}
-	if (in->lost != 0 && counts_steps(in)) {
+	const uint64_t lost = record_losses_samples(&in->input->losses);
+
+	if (lost != 0 && counts_steps(in)) {
 		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT,
 		            "%s has lost %" G_GUINT64_FORMAT " steps: its counts are not exact; record it again",
-		            in->input->path, in->lost);
+		            in->input->path, lost);
 		return false;
 	}
 	for (guint i = 0; i < in->repetitions->len; i++)

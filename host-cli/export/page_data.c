@@ -268,8 +268,11 @@ static void recording_write(const struct page_recording *recording, FILE *to)
 	member_write("path", recording->input->path, to);
 	member_write("release", recording_release(recording->input->recording), to);
 	member_write("selected-phase", recording->input->phase, to);
-	fprintf(to, "\"first-ns\":\"%" PRIu64 "\",\"last-ns\":\"%" PRIu64 "\",\"lost\":%" PRIu64 ",",
-	        recording->counts.first_ns, recording->counts.last_ns, recording->counts.lost);
+	fprintf(to,
+	        "\"first-ns\":\"%" PRIu64 "\",\"last-ns\":\"%" PRIu64 "\",\"lost\":%" PRIu64 ",\"lost-others\":%" PRIu64
+	        ",",
+	        recording->counts.first_ns, recording->counts.last_ns, record_losses_samples(&recording->input->losses),
+	        record_losses_others(&recording->input->losses));
 	facts_write(recording, to);
 	tasks_write(recording, &strings, to);
 	phases_write(recording, &strings, to);

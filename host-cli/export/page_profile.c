@@ -272,13 +272,6 @@ static bool sample_read(const struct record_sample *sample, unsigned event, void
 	return true;
 }
 
-static void lost_read(uint64_t lost, void *data)
-{
-	struct reading *reading = data;
-
-	reading->recording->counts.lost += lost;
-}
-
 static int rows_compare(const void *a, const void *b)
 {
 	const struct page_row *left = a, *right = b;
@@ -362,7 +355,7 @@ static void reading_finish(struct reading *reading)
 
 struct page_recording *page_recording_read(struct input *input)
 {
-	static const struct input_visitor visitor = {.sample = sample_read, .lost = lost_read};
+	static const struct input_visitor visitor = {.sample = sample_read};
 	struct page_recording *recording = g_new0(struct page_recording, 1);
 	struct reading reading = {.recording = recording};
 

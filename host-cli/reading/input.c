@@ -316,7 +316,6 @@ static bool walk_read(struct walk *walk, const struct perf_event_header *record,
 static bool walk_record(const struct perf_event_header *record, size_t bytes, void *data)
 {
 	struct walk *walk = data;
-	struct record_lost lost;
 
 	progress_step(bytes);
 	switch (record->type) {
@@ -327,8 +326,8 @@ static bool walk_record(const struct perf_event_header *record, size_t bytes, vo
 	case PERF_RECORD_READ:
 		return walk_read(walk, record, bytes);
 	case PERF_RECORD_LOST:
-		if (walk->visitor->lost && record_lost_decode(record, bytes, &lost))
-			walk->visitor->lost(lost.lost, walk->data);
+	case PERF_RECORD_LOST_SAMPLES:
+		record_losses_take(&walk->input->losses, record, bytes);
 		return true;
 	case RECORD_FINISHED_ROUND:
 		return !walk->visitor->round || walk->visitor->round(walk->data);
@@ -378,6 +377,7 @@ void input_walk(struct input *input, const struct input_visitor *visitor, void *
 	struct walk walk = {.input = input, .visitor = visitor, .data = data, .first_ns = UINT64_MAX};
 	g_autoptr(GError) error = NULL;
 
+	input->losses = (struct record_losses){0};
 	if (!input_each(input, walk_record, &walk, &error))
 		input_warn(input, "%s", error->message);
 	if (walk.strangers != 0)

@@ -36,6 +36,7 @@ struct input {
 	char *phase;                       /* samples of other phases are left out; NULL: all phases */
 	struct filter *filter;             /* samples that do not pass are left out; NULL: all pass */
 	GArray *spans;                     /* of that phase, from phases_find; NULL: all time */
+	struct record_losses losses;       /* counted by input_walk; of the whole recording, whatever is left out */
 };
 
 /*
@@ -80,8 +81,6 @@ struct input_visitor {
 	bool (*switched)(const struct record_switch *change, const struct record_id *id, void *data);
 	/* What `event` had counted of a task that has ended. May be NULL. */
 	bool (*counted)(const struct record_read *read, unsigned event, const struct record_id *id, void *data);
-	/* The ring had no room for `lost` records; may be NULL. */
-	void (*lost)(uint64_t lost, void *data);
 	/* No later record is older than those before the previous call (PERF_RECORD_FINISHED_ROUND); may be NULL. */
 	bool (*round)(void *data);
 };

@@ -176,11 +176,14 @@ static void line_samples(const struct head *head)
 		{"added", "made by hand, among them"},
 	};
 	const json_t *total = statistics_total(head);
+	const uint64_t others = record_losses_others(&head->input->losses);
 	GString *line = g_string_new(NULL);
 
 	g_string_append_printf(line, "%" G_GUINT64_FORMAT " over %.3f s, lost %" G_GUINT64_FORMAT,
 	                       head->counts->samples, (double)(head->counts->last_ns - head->counts->first_ns) / 1e9,
-	                       head->counts->lost);
+	                       record_losses_samples(&head->input->losses));
+	if (others != 0)
+		g_string_append_printf(line, " and %" G_GUINT64_FORMAT " records of other kinds", others);
 	for (size_t i = 0; i < G_N_ELEMENTS(causes); i++) {
 		uint64_t number = member_number(total, causes[i].member, 0);
 

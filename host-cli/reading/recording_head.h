@@ -11,7 +11,6 @@
 /* Of the samples that were read. */
 struct recording_counts {
 	uint64_t samples;
-	uint64_t lost; /* PERF_RECORD_LOST: what found no room in a ring; the caller counts it */
 	/* Samples by the reason why their call chain ends, in the kernel and in user space; a chain with both counts
 	 * twice. */
 	uint64_t kernel_chain_ends[VPROF_CHAIN_END_COUNT], user_chain_ends[VPROF_CHAIN_END_COUNT];

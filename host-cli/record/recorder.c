@@ -348,7 +348,6 @@ static void recorder_count(struct recorder *recorder, const struct perf_event_he
 	const uint64_t sample_type = recorder->events[0].attr.sample_type;
 	struct record_sample sample;
 	struct record_throttle throttle;
-	struct record_lost lost;
 	struct record_mmap mapping;
 
 	if (recorder->tables && record_mmap_decode(record, bytes, &mapping))
@@ -356,8 +355,7 @@ static void recorder_count(struct recorder *recorder, const struct perf_event_he
 	if (record->type == PERF_RECORD_SAMPLE && sample_decode(recorder, record, bytes, &sample))
 		recorder_count_sample(recorder, &sample);
 	names_take(recorder->names, record, bytes, sample_type);
-	if (record_lost_decode(record, bytes, &lost))
-		recorder->lost += lost.lost;
+	record_losses_take(&recorder->losses, record, bytes);
 	if (record_throttle_decode(record, bytes, &throttle) && !throttle.ends)
 		recorder->throttles++;
 }

@@ -55,7 +55,7 @@ struct recorder {
 	uint32_t reads;           /* number of the last one of recorder_read_next */
 	GArray *made_code;        /* struct vprof_agent_read, the next at the end; NULL: not the end yet */
 	uint64_t samples;
-	uint64_t lost;
+	struct record_losses losses;
 	uint64_t throttles;
 };
 

@@ -67,9 +67,10 @@ void recorder_say_written(const struct recorder *recorder)
 	}
 	if (recorder->marks_left_out)
 		warn("only the first %u markers are kept", VPROF_MARKERS_MAX);
-	if (recorder->lost != 0)
-		warn("%" G_GUINT64_FORMAT " samples were lost because the rings were full; sample less often (-F, -c)",
-		     recorder->lost);
+	if (recorder->losses.records != 0)
+		warn("%" G_GUINT64_FORMAT " samples and %" G_GUINT64_FORMAT
+		     " records of other kinds were lost because the rings were full; sample less often (-F, -c)",
+		     record_losses_samples(&recorder->losses), record_losses_others(&recorder->losses));
 	if (recorder->throttles != 0)
 		warn("the host's kernel stopped events %" G_GUINT64_FORMAT
 		     " times, until its next tick, as they overflowed more often than kernel.perf_event_max_sample_rate allows; sample less often (-F, -c), or raise that with sysctl",

@@ -30,13 +30,6 @@ static bool load_sample(const struct record_sample *sample, unsigned event, void
 	return true;
 }
 
-static void load_lost(uint64_t lost, void *data)
-{
-	struct load *load = data;
-
-	load->report->counts.lost += lost;
-}
-
 double report_share(const struct report_table *table, const struct profile_row *row)
 {
 	if (table->period != 0)
@@ -132,7 +125,7 @@ static void tables_choose(struct report *report)
 
 struct report *report_new(struct input *input, const struct report_options *options)
 {
-	static const struct input_visitor visitor = {.sample = load_sample, .lost = load_lost};
+	static const struct input_visitor visitor = {.sample = load_sample};
 	struct report *report = g_new0(struct report, 1);
 	struct load load = {.report = report, .one_table = column_list_has(&options->columns, "event")};
 

@@ -62,7 +62,7 @@ static json_t *recording_json(const struct report *report)
 	for (guint i = 0; i < report->input->warnings->len; i++)
 		json_array_append_new(warnings, text_json(g_ptr_array_index(report->input->warnings, i)));
 	return json_pack(
-		"{s:o, s:b, s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}",
+		"{s:o, s:b, s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}",
 		"file", text_json(report->input->path), "cut-off", recording_cut_off(recording), "warnings", warnings,
 		"guest", described(report, "guest"), "arch", arch_uname(recording_arch(recording)), "release",
 		text_json(recording_release(recording)), "build-id", text_json(recording_kernel_build_id(recording)),
@@ -71,7 +71,8 @@ static json_t *recording_json(const struct report *report)
 		"phase", text_json(report->input->phase), "filter", text_json(filter), "missing",
 		described(report, "missing"), "unwind-tables", described(report, "unwind-tables"), "time",
 		report_time_json(report), "chain-ends", chain_parts_json(report), "samples",
-		(json_int_t)report->counts.samples, "lost", (json_int_t)report->counts.lost, "first-ns",
+		(json_int_t)report->counts.samples, "lost", (json_int_t)record_losses_samples(&report->input->losses),
+		"lost-others", (json_int_t)record_losses_others(&report->input->losses), "first-ns",
 		(json_int_t)report->counts.first_ns, "last-ns", (json_int_t)report->counts.last_ns);
 }
 

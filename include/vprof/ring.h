@@ -11,7 +11,8 @@
  * copies what it needs, and stores data_tail with release order. Neither trusts the other: the producer keeps its own
  * head, and a tail that is ahead of it or further behind than data_size counts as a full ring.
  *
- * A record that found no room is counted, and a PERF_RECORD_LOST with the number goes in when there is room again.
+ * A record that found no room is counted. When there is room again, a PERF_RECORD_LOST with the number of such records
+ * goes in, and a PERF_RECORD_LOST_SAMPLES with the number of samples among them.
  */
 #ifndef VPROF_RING_H
 #define VPROF_RING_H

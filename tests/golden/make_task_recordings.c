@@ -114,9 +114,21 @@ static void total_write(struct recording_writer *writer, uint32_t of, uint64_t v
 	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
 }
 
+static void losses_write(struct recording_writer *writer, uint64_t records, uint64_t samples)
+{
+	const struct record_id id = {.time_ns = START_NS, .cpu = 1, .id = clock_ids[1]};
+	uint64_t bytes[16];
+	GError *error = NULL;
+
+	record_lost_encode(&(struct record_lost){id.id, records}, &id, bytes, sizeof(bytes));
+	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
+	record_lost_samples_encode(samples, &id, bytes, sizeof(bytes));
+	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
+}
+
 /*
  * Two tasks, and one of which nothing is known, in turn on a vCPU; a sample between two switches, and what was counted
- * of one until its end.
+ * of one until its end. The ring had no room for 7 samples and 2 other records.
  */
 void switches_make(const char *path)
 {
@@ -147,6 +159,7 @@ void switches_make(const char *path)
 		sample_write(writer, &sample);
 	}
 	total_write(writer, 100, 12345678, START_NS + 31);
+	losses_write(writer, 9, 7);
 	writer_finish(writer, &features);
 }
 

@@ -90,7 +90,7 @@ def lost_samples(scratch):
                         says="^Warning:$|lost 1 chunks|^Check IO")
     check("PERF_RECORD_LOST lost 17" in lost, "perf script --show-lost-events does not show the 17")
     dump = perf_quietly(scratch, "report", "-D", "-i", "lossy", "--kallsyms=kallsyms", says="^Warning:$|lost 1 chunks|^Check IO")
-    for record in "THROTTLE", "UNTHROTTLE":
+    for record in "LOST_SAMPLES", "THROTTLE", "UNTHROTTLE":
         check(f"PERF_RECORD_{record}" in dump, f"perf report -D has no {record}")
 
 

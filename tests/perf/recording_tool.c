@@ -212,6 +212,7 @@ static void recording_write(const char *path, unsigned rounds, unsigned lost, bo
 		const struct record_id id = {.time_ns = out.time_ns, .cpu = 1, .id = ids[0][1]};
 
 		put(&out, record_lost_encode(&(struct record_lost){id.id, lost}, &id, out.buffer, sizeof(out.buffer)));
+		put(&out, record_lost_samples_encode(1, &id, out.buffer, sizeof(out.buffer)));
 		for (unsigned ends = 0; ends < 2; ends++)
 			put(&out, record_throttle_encode(&(struct record_throttle){ends, id.time_ns + ends, id.id}, &id,
 			                                 out.buffer, sizeof(out.buffer)));

@@ -236,6 +236,46 @@ START_TEST(a_kernel_symbol_is_encoded_as_linux_has_it)
 }
 END_TEST
 
+static void losses_add(struct record_losses *losses, uint64_t records, uint64_t samples)
+{
+	uint64_t buffer[16];
+	const struct perf_event_header *record = (const struct perf_event_header *)buffer;
+
+	record_losses_take(losses, record,
+	                   record_lost_encode(&(struct record_lost){42, records}, &some_id, buffer, sizeof(buffer)));
+	record_losses_take(losses, record, record_lost_samples_encode(samples, &some_id, buffer, sizeof(buffer)));
+}
+
+START_TEST(losses_are_samples_and_others)
+{
+	uint64_t buffer[16];
+	struct perf_event_header *record = (struct perf_event_header *)buffer;
+	struct record_losses losses = {0};
+	size_t bytes = record_lost_encode(&(struct record_lost){42, 17}, &some_id, buffer, sizeof(buffer));
+
+	/* Of vprof 0.2: not told apart. */
+	record_losses_take(&losses, record, bytes);
+	ck_assert_uint_eq(record_losses_samples(&losses), 17);
+	ck_assert_uint_eq(record_losses_others(&losses), 0);
+
+	losses = (struct record_losses){0};
+	losses_add(&losses, 12, 4);
+	losses_add(&losses, 5, 0);
+	ck_assert_uint_eq(record_losses_samples(&losses), 4);
+	ck_assert_uint_eq(record_losses_others(&losses), 13);
+
+	/* What a BPF filter of perf record left out was not lost. */
+	bytes = record_lost_samples_encode(9, &some_id, buffer, sizeof(buffer));
+	record->misc |= 1u << 15;
+	record_losses_take(&losses, record, bytes);
+	ck_assert_uint_eq(record_losses_samples(&losses), 4);
+
+	/* Of a file that contradicts itself. */
+	losses_add(&losses, 0, UINT64_C(1) << 40);
+	ck_assert_uint_eq(record_losses_others(&losses), 0);
+}
+END_TEST
+
 START_TEST(encoders_need_room)
 {
 	uint64_t buffer[64];
@@ -244,6 +284,7 @@ START_TEST(encoders_need_room)
 	for (size_t room = 0; room < 56 + 8 + 4 * 8; room++)
 		ck_assert_uint_eq(record_sample_encode(&sample, true, buffer, room), 0);
 	ck_assert_uint_eq(record_lost_encode(&(struct record_lost){42, 1}, &some_id, buffer, 55), 0);
+	ck_assert_uint_eq(record_lost_samples_encode(1, &some_id, buffer, 47), 0);
 	ck_assert_uint_eq(record_throttle_encode(&(struct record_throttle){.id = 42}, &some_id, buffer, 63), 0);
 	ck_assert_uint_eq(record_switch_encode(&(struct record_switch){true, 1, 1}, &some_id, buffer, 47), 0);
 	ck_assert_uint_eq(record_read_encode(&(struct record_read){.tid = 1}, &some_id, buffer, 71), 0);
@@ -277,6 +318,7 @@ START_TEST(other_records_come_back)
 	static const uint8_t build_id[20] = {1, 2, 3, [19] = 0xff};
 	uint64_t buffer[64];
 	const struct perf_event_header *record = (const struct perf_event_header *)buffer;
+	uint64_t samples;
 	struct record_lost lost;
 	struct record_comm comm;
 	struct record_event_name event;
@@ -341,6 +383,14 @@ START_TEST(other_records_come_back)
 	ck_assert_uint_eq(out.time_ns, 900);
 	ck_assert_uint_eq(out.cpu, 3);
 	ck_assert_uint_eq(out.id, 42);
+
+	bytes = record_lost_samples_encode(9, &some_id, buffer, sizeof(buffer));
+	ck_assert(record_lost_samples_decode(record, bytes, &samples));
+	ck_assert_uint_eq(samples, 9);
+	ck_assert(!record_lost_samples_decode(record, 15, &samples));
+	ck_assert(!record_lost_decode(record, bytes, &lost));
+	ck_assert(record_id_decode(record, bytes, VPROF_SAMPLE_TYPE, &out));
+	ck_assert_uint_eq(out.time_ns, 900);
 
 	bytes = record_comm_encode(&(struct record_comm){7, 8, true, {"swapper"}}, &some_id, buffer, sizeof(buffer));
 	ck_assert_uint_eq(bytes % 8, 0);
@@ -615,6 +665,7 @@ int main(void)
 	tcase_add_test(tests, raw_data_comes_back);
 	tcase_add_test(tests, waits_come_back_as_far_as_they_are_known);
 	tcase_add_test(tests, a_kernel_symbol_is_encoded_as_linux_has_it);
+	tcase_add_test(tests, losses_are_samples_and_others);
 	tcase_add_test(tests, encoders_need_room);
 	tcase_add_test(tests, record_is_never_longer_than_its_size_field_can_say);
 	tcase_add_test(tests, other_records_come_back);

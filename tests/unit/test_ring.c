@@ -16,7 +16,7 @@
 #include "stream/ring.h"
 
 #define SMALL VPROF_RING_DATA_BYTES_MIN
-#define LOST_BYTES 56u
+#define LOST_BYTES (56u + 48u)
 
 /* A record of a type of the test's, `bytes` long, that says its number in every word. */
 struct numbered {
@@ -39,6 +39,14 @@ static bool put(struct ring *ring, uint64_t number, size_t bytes)
 {
 	struct numbered record = numbered(number, bytes);
 
+	return ring_write(ring, &record, bytes, &lost_id);
+}
+
+static bool put_sample(struct ring *ring, uint64_t number, size_t bytes)
+{
+	struct numbered record = numbered(number, bytes);
+
+	record.header.type = PERF_RECORD_SAMPLE;
 	return ring_write(ring, &record, bytes, &lost_id);
 }
 
@@ -80,22 +88,25 @@ static void assert_next(struct ring_reader *reader, uint64_t number, size_t byte
 		ck_assert_uint_eq(((const uint64_t *)(record + 1))[i], number);
 }
 
-static void assert_lost(struct ring_reader *reader, uint64_t number)
+static void assert_lost_record(struct ring_reader *reader, uint32_t type, const uint64_t *body, size_t n)
 {
+	/* sample_id: pid and tid, time, cpu, identifier. */
+	const uint64_t id[] = {0, 123456, 3, 42};
 	size_t bytes;
 	const struct perf_event_header *record = ring_reader_next(reader, &bytes);
 	const uint64_t *words = (const uint64_t *)(record + 1);
 
 	ck_assert_ptr_nonnull(record);
-	ck_assert_uint_eq(record->type, PERF_RECORD_LOST);
-	ck_assert_uint_eq(bytes, LOST_BYTES);
-	ck_assert_uint_eq(words[0], 42);
-	ck_assert_uint_eq(words[1], number);
-	/* sample_id: pid and tid, time, cpu, identifier. */
-	ck_assert_uint_eq(words[2], 0);
-	ck_assert_uint_eq(words[3], 123456);
-	ck_assert_uint_eq(words[4], 3);
-	ck_assert_uint_eq(words[5], 42);
+	ck_assert_uint_eq(record->type, type);
+	ck_assert_uint_eq(bytes, sizeof(*record) + n * sizeof(*body) + sizeof(id));
+	ck_assert_mem_eq(words, body, n * sizeof(*body));
+	ck_assert_mem_eq(words + n, id, sizeof(id));
+}
+
+static void assert_lost(struct ring_reader *reader, uint64_t number, uint64_t samples)
+{
+	assert_lost_record(reader, PERF_RECORD_LOST, (const uint64_t[]){42, number}, 2);
+	assert_lost_record(reader, PERF_RECORD_LOST_SAMPLES, &samples, 1);
 }
 
 static void assert_empty(struct ring_reader *reader)
@@ -188,8 +199,10 @@ START_TEST(full_ring_drops_and_says_so)
 
 	for (uint64_t i = 0; i < 15; i++)
 		ck_assert(put(ring, i, 256));
-	ck_assert(put(ring, 15, 192)); /* to the last byte but those that are kept for a PERF_RECORD_LOST */
-	for (uint64_t i = 0; i < 5; i++)
+	ck_assert(put(ring, 15, 152)); /* to the last byte but those that are kept for what was lost */
+	for (uint64_t i = 0; i < 3; i++)
+		ck_assert(!put_sample(ring, 100, 16));
+	for (uint64_t i = 0; i < 2; i++)
 		ck_assert(!put(ring, 100, 16));
 	assert_next(reader, 0, 256);
 	assert_next(reader, 1, 256); /* gives the space of the one before back */
@@ -201,8 +214,8 @@ START_TEST(full_ring_drops_and_says_so)
 	ck_assert_uint_eq(ring_statistics(ring).dropped, 6);
 	ck_assert(put(ring, 16, 64));
 	ck_assert(put(ring, 17, 64));
-	assert_next(reader, 15, 192);
-	assert_lost(reader, 6);
+	assert_next(reader, 15, 152);
+	assert_lost(reader, 6, 3);
 	assert_next(reader, 16, 64);
 	assert_next(reader, 17, 64);
 	assert_empty(reader);
@@ -221,17 +234,17 @@ START_TEST(losses_at_the_end_are_said_too)
 	assert_empty(reader);
 	for (uint64_t i = 0; i < 15; i++)
 		ck_assert(put(ring, i, 256));
-	ck_assert(put(ring, 15, 192));
+	ck_assert(put(ring, 15, 152));
 	ck_assert(!put(ring, 16, 16));
 	ck_assert(!ring_write_lost(ring, &lost_id, false)); /* more may be lost, and be said then */
-	ck_assert(!put(ring, 17, 16));
+	ck_assert(!put_sample(ring, 17, 16));
 	/* Before anything was read. */
 	ck_assert(ring_write_lost(ring, &lost_id, true));
 	ck_assert(ring_write_lost(ring, &lost_id, true)); /* said once */
 	for (uint64_t i = 0; i < 15; i++)
 		assert_next(reader, i, 256);
-	assert_next(reader, 15, 192);
-	assert_lost(reader, 2);
+	assert_next(reader, 15, 152);
+	assert_lost(reader, 2, 1);
 	assert_empty(reader);
 	ring_reader_release(reader);
 	ck_assert(put(ring, 18, 256));
@@ -420,6 +433,8 @@ static uint64_t follow(const struct perf_event_header *record, size_t bytes, uin
 
 	if (record->type == PERF_RECORD_LOST)
 		return number + words[1];
+	if (record->type == PERF_RECORD_LOST_SAMPLES)
+		return number;
 	ck_assert_uint_eq(bytes, 16 + number % 7 * 8);
 	for (size_t i = 0; i < (bytes - sizeof(*record)) / 8; i++)
 		ck_assert_uint_eq(words[i], number);
@@ -474,7 +489,7 @@ START_TEST(views_beside_a_producer_are_whole)
 		     (record = record_check((const uint8_t *)bytes + at, n - at)); at += record->size) {
 			const uint64_t *words = (const uint64_t *)(record + 1);
 
-			if (record->type == PERF_RECORD_LOST)
+			if (record->type == PERF_RECORD_LOST || record->type == PERF_RECORD_LOST_SAMPLES)
 				continue;
 			ck_assert_uint_ge(words[0], next);
 			ck_assert_uint_eq(record->size, 16 + words[0] % 7 * 8);

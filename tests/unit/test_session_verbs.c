@@ -73,7 +73,7 @@ static uint64_t drain(struct ring_reader *reader)
 	size_t bytes;
 
 	for (const struct perf_event_header *record; (record = ring_reader_next(reader, &bytes));)
-		n += record->type != PERF_RECORD_LOST;
+		n += record->type != PERF_RECORD_LOST && record->type != PERF_RECORD_LOST_SAMPLES;
 	ck_assert(!ring_reader_corrupt(reader));
 	ring_reader_release(reader);
 	return n;

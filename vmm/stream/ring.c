@@ -25,7 +25,7 @@ struct ring {
 	_Atomic uint64_t head;             /* [a] page->data_head is a copy of it */
 	_Atomic uint64_t writing;          /* [a] the producer may be writing up to here, past head */
 	uint64_t woken;                    /* [p] head when the eventfd was last signalled */
-	uint64_t lost;                     /* [p] dropped since the last PERF_RECORD_LOST */
+	uint64_t lost, lost_samples;       /* [p] dropped since the last PERF_RECORD_LOST; the second among the first */
 	_Atomic uint64_t watermark;        /* [a] */
 	_Atomic uint64_t records, dropped; /* [a] written by the producer */
 	_Atomic uint64_t handed_over;      /* [a] written by the producer */
@@ -225,11 +225,25 @@ static void ring_publish(struct ring *ring, uint64_t head, uint64_t unread, uint
 		ring_hand_over(ring);
 }
 
-static size_t lost_record(const struct ring *ring, const struct record_id *id, uint8_t *to, size_t room)
+/* Encodes what was lost; returns 0 bytes if nothing was. */
+static size_t lost_records(const struct ring *ring, const struct record_id *id,
+                           uint64_t to[RING_LOST_BYTES_MAX / sizeof(uint64_t)])
 {
 	const struct record_lost lost = {id->id, ring->lost};
 
-	return ring->lost != 0 ? record_lost_encode(&lost, id, to, room) : 0;
+	if (ring->lost == 0)
+		return 0;
+	size_t bytes = record_lost_encode(&lost, id, to, RING_LOST_BYTES_MAX);
+
+	return bytes + record_lost_samples_encode(ring->lost_samples, id, to + bytes / sizeof(*to),
+	                                          RING_LOST_BYTES_MAX - bytes);
+}
+
+static void ring_drop(struct ring *ring, const struct perf_event_header *record)
+{
+	statistic_add(&ring->full_times, ring->lost++ == 0);
+	ring->lost_samples += record->type == PERF_RECORD_SAMPLE;
+	statistic_add(&ring->dropped, 1);
 }
 
 static bool fits(const struct ring *ring, size_t bytes, uint64_t unread)
@@ -245,12 +259,11 @@ bool ring_has_room(const struct ring *ring, size_t bytes)
 bool ring_write(struct ring *ring, const void *record, size_t bytes, const struct record_id *lost_id)
 {
 	uint64_t lost[RING_LOST_BYTES_MAX / sizeof(uint64_t)];
-	size_t lost_bytes = lost_record(ring, lost_id, (uint8_t *)lost, sizeof(lost));
+	size_t lost_bytes = lost_records(ring, lost_id, lost);
 	uint64_t unread = ring_unread(ring);
 
 	if (!fits(ring, lost_bytes + bytes, unread)) {
-		statistic_add(&ring->full_times, ring->lost++ == 0);
-		statistic_add(&ring->dropped, 1);
+		ring_drop(ring, record);
 		return false;
 	}
 	uint64_t head = ring_head(ring);
@@ -258,7 +271,7 @@ bool ring_write(struct ring *ring, const void *record, size_t bytes, const struc
 	ring_claim(ring, head + lost_bytes + bytes);
 	head = ring_put(ring, head, lost, lost_bytes);
 	head = ring_put(ring, head, record, bytes);
-	ring->lost = 0;
+	ring->lost = ring->lost_samples = 0;
 	ring_publish(ring, head, unread + lost_bytes + bytes, 1);
 	return true;
 }
@@ -267,14 +280,14 @@ bool ring_write_lost(struct ring *ring, const struct record_id *lost_id, bool la
 {
 	const size_t kept = last ? 0 : RING_LOST_BYTES_MAX;
 	uint64_t lost[RING_LOST_BYTES_MAX / sizeof(uint64_t)];
-	size_t lost_bytes = lost_record(ring, lost_id, (uint8_t *)lost, sizeof(lost));
+	size_t lost_bytes = lost_records(ring, lost_id, lost);
 	uint64_t unread = ring_unread(ring);
 
 	if (lost_bytes == 0)
 		return true;
 	if (lost_bytes + kept > ring->data_bytes - unread)
 		return false;
-	ring->lost = 0;
+	ring->lost = ring->lost_samples = 0;
 	uint64_t head = ring_head(ring);
 
 	ring_claim(ring, head + lost_bytes);
@@ -301,7 +314,7 @@ static size_t whole_records(const void *bytes, size_t n, uint64_t *records)
 
 	for (const struct perf_event_header *record; (record = record_check((const uint8_t *)bytes + at, n - at));) {
 		at += record->size;
-		*records += record->type != PERF_RECORD_LOST;
+		*records += record->type != PERF_RECORD_LOST && record->type != PERF_RECORD_LOST_SAMPLES;
 	}
 	return at;
 }

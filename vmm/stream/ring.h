@@ -11,7 +11,8 @@
 
 #include "lib/record/record.h"
 
-#define RING_LOST_BYTES_MAX 64u /* PERF_RECORD_LOST with the sample_id of VPROF_SAMPLE_TYPE has 56 */
+/* PERF_RECORD_LOST and PERF_RECORD_LOST_SAMPLES with the sample_id of VPROF_SAMPLE_TYPE: 56 and 48 bytes. */
+#define RING_LOST_BYTES_MAX 104u
 
 struct ring;
 
@@ -31,9 +32,10 @@ void ring_set_watermark(struct ring *ring, size_t bytes);
 
 /*
  * Copies one record (a struct perf_event_header first, size a multiple of 8) into the ring. False when there is no
- * room: the record is dropped and counted, and the next record that fits is preceded by a PERF_RECORD_LOST with their
- * number and `lost_id`. There is no room in the last RING_LOST_BYTES_MAX bytes, for ring_write_lost. Producer thread
- * only; wait-free; no allocation; at most one write(2), to the eventfd.
+ * room: the record is dropped and counted, and the next record that fits is preceded by a PERF_RECORD_LOST with the
+ * number of dropped ones and a PERF_RECORD_LOST_SAMPLES with the number of samples among them, both with `lost_id`.
+ * There is no room in the last RING_LOST_BYTES_MAX bytes, for ring_write_lost. Producer thread only; wait-free; no
+ * allocation; at most one write(2), to the eventfd.
  */
 bool ring_write(struct ring *ring, const void *record, size_t bytes, const struct record_id *lost_id);
 
@@ -44,7 +46,7 @@ bool ring_write(struct ring *ring, const void *record, size_t bytes, const struc
 bool ring_has_room(const struct ring *ring, size_t bytes);
 
 /*
- * Writes the PERF_RECORD_LOST for records dropped since the last one. False when the ring is still full; not with
+ * Writes both records for what was dropped since the last one. False when the ring is still full; not with
  * `last`, for which there is always room once, so that a ring that is full and no longer read says what was lost.
  */
 bool ring_write_lost(struct ring *ring, const struct record_id *lost_id, bool last);
@@ -59,7 +61,7 @@ bool ring_hand_over(struct ring *ring);
 void ring_wake(struct ring *ring);
 
 struct ring_statistics {
-	uint64_t records;     /* written; PERF_RECORD_LOST not counted */
+	uint64_t records;     /* written; those about lost ones not counted */
 	uint64_t dropped;     /* found no room */
 	uint64_t handed_over; /* times that the eventfd was signalled with something to read */
 	uint64_t full_times;  /* runs of dropped records: a PERF_RECORD_LOST each */
@@ -87,7 +89,7 @@ size_t ring_view_read(const struct ring *ring, uint64_t *offset, void *to, size_
  */
 bool ring_view_give_back(struct ring *ring, uint64_t offset);
 
-/* How many records the reader has not released, without PERF_RECORD_LOST; reads every one of them. */
+/* How many records the reader has not released, without those about lost ones; reads every one of them. */
 uint64_t ring_view_unread(const struct ring *ring);
 
 #endif

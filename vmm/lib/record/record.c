@@ -36,6 +36,9 @@ struct lost_wire {
 	uint64_t id, lost;
 };
 
+/* Samples that a BPF filter of perf record left out (Linux, tools/lib/perf: PERF_RECORD_MISC_LOST_SAMPLES_BPF). */
+#define MISC_LOST_SAMPLES_BPF (1u << 15)
+
 struct throttle_wire {
 	uint64_t time_ns, id, stream_id;
 };
@@ -182,6 +185,11 @@ size_t record_lost_encode(const struct record_lost *lost, const struct record_id
 	const struct lost_wire body = {lost->id, lost->lost};
 
 	return record_assemble(PERF_RECORD_LOST, 0, &body, sizeof(body), NULL, id, to, room);
+}
+
+size_t record_lost_samples_encode(uint64_t lost, const struct record_id *id, void *to, size_t room)
+{
+	return record_assemble(PERF_RECORD_LOST_SAMPLES, 0, &lost, sizeof(lost), NULL, id, to, room);
 }
 
 size_t record_throttle_encode(const struct record_throttle *throttle, const struct record_id *id, void *to, size_t room)
@@ -433,6 +441,41 @@ bool record_lost_decode(const struct perf_event_header *record, size_t bytes, st
 		return false;
 	*lost = (struct record_lost){body.id, body.lost};
 	return true;
+}
+
+bool record_lost_samples_decode(const struct perf_event_header *record, size_t bytes, uint64_t *lost)
+{
+	if (bytes < sizeof(*record) || record->type != PERF_RECORD_LOST_SAMPLES ||
+	    (record->misc & MISC_LOST_SAMPLES_BPF) != 0)
+		return false;
+	struct cursor cursor = cursor_body(record, bytes);
+
+	return cursor_take(&cursor, lost, sizeof(*lost));
+}
+
+void record_losses_take(struct record_losses *losses, const struct perf_event_header *record, size_t bytes)
+{
+	struct record_lost lost;
+	uint64_t samples;
+
+	if (record_lost_decode(record, bytes, &lost)) {
+		losses->records += lost.lost;
+	} else if (record_lost_samples_decode(record, bytes, &samples)) {
+		losses->samples += samples;
+		losses->has_samples = true;
+	}
+}
+
+uint64_t record_losses_samples(const struct record_losses *losses)
+{
+	return losses->has_samples ? losses->samples : losses->records;
+}
+
+uint64_t record_losses_others(const struct record_losses *losses)
+{
+	const uint64_t samples = record_losses_samples(losses);
+
+	return losses->records > samples ? losses->records - samples : 0;
 }
 
 bool record_throttle_decode(const struct perf_event_header *record, size_t bytes, struct record_throttle *throttle)

@@ -97,6 +97,21 @@ struct record_lost {
 size_t record_lost_encode(const struct record_lost *lost, const struct record_id *id, void *to, size_t room);
 bool record_lost_decode(const struct perf_event_header *record, size_t bytes, struct record_lost *lost);
 
+/* PERF_RECORD_LOST_SAMPLES: how many of the lost records were samples. */
+size_t record_lost_samples_encode(uint64_t lost, const struct record_id *id, void *to, size_t room);
+bool record_lost_samples_decode(const struct perf_event_header *record, size_t bytes, uint64_t *lost);
+
+/* The sum of both. */
+struct record_losses {
+	uint64_t records, samples;
+	bool has_samples; /* there was a PERF_RECORD_LOST_SAMPLES */
+};
+/* Adds what `record` says; nothing if it is of another type or malformed. */
+void record_losses_take(struct record_losses *losses, const struct perf_event_header *record, size_t bytes);
+/* vprof 0.2 wrote no PERF_RECORD_LOST_SAMPLES: all that it lost counts as samples. */
+uint64_t record_losses_samples(const struct record_losses *losses);
+uint64_t record_losses_others(const struct record_losses *losses);
+
 /* PERF_RECORD_THROTTLE, or _UNTHROTTLE: the host's kernel stops the event with this id, or lets it go on (`ends`). */
 struct record_throttle {
 	bool ends;

@@ -104,6 +104,7 @@ function recording_of(raw) {
     path: raw.path,
     facts: pairs(raw.facts),
     lost: raw.lost,
+    lost_others: raw["lost-others"],
     selected_phase: raw["selected-phase"],
     phases_left_out: raw["phases-left-out"],
     length_ns: since(raw["last-ns"], raw["first-ns"]),

@@ -482,7 +482,8 @@ function title_show() {
   by_id("what").replaceChildren(...[...recordings.entries()].reverse().flatMap(([side, recording]) => (is_comparison ? text(recording, 1 - side) : text(recording, 0))));
   document.title = `vprof: ${recordings.map((recording) => recording.path).reverse().join(" against ")}`;
   const notes = recordings.flatMap((recording) => [
-    recording.lost > 0 && `${recording.path}: ${count(recording.lost)} records were lost; what fell into them is missing here`,
+    recording.lost > 0 && `${recording.path}: ${count(recording.lost)} samples were lost and are missing here`,
+    recording.lost_others > 0 && `${recording.path}: ${count(recording.lost_others)} records of other kinds were lost`,
     recording.phases_left_out > 0 && `${recording.path}: ${count(recording.phases_left_out)} further names of phases are not told apart`,
   ]).filter(Boolean);
   if (is_comparison && repetitions === undefined) notes.push("The recordings' units differ: nothing was tested, each change may be chance");
