@@ -21,7 +21,7 @@
 
 struct counter_values {
 	char **events, **pids, **comms, **tables;
-	char *output, *call_graph;
+	char *output, *call_graph, *on_full;
 	uint64_t duration_s, frequency_hz, period, vcpu, call_depth;
 	gboolean descendants, estimate, per_switch, no_report, json, call_chains, no_call_user;
 };
@@ -45,6 +45,9 @@ static const struct option_row options[] = {
          "count: estimate from samples instead of counting exactly, and split by mode", NULL},
 	{"per-switch", OPTION_FLAG, offsetof(struct counter_values, per_switch),
          "record: instead of samples, the exact counts of those tasks from switch to switch, and to their end", NULL},
+	{"on-full", OPTION_TEXT, offsetof(struct counter_values, on_full),
+         "record: while a ring is nearly full, drop what finds no room (the default), or stall: do not count", "WHAT",
+         "drop stall"},
 	{"frequency", OPTION_NUMBER, offsetof(struct counter_values, frequency_hz),
          "record: samples per second of vCPU time (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ",
          .min = 1, .max = VPROF_FREQUENCY_HZ_MAX},
@@ -321,7 +324,8 @@ static void drop_refused(json_t *counters)
 static bool record(const struct counter_values *given, struct client *client, GError **error)
 {
 	struct counters_kind kind = {.mode = limited(given) ? "task-sampling" : "guest-sampling",
-	                             .descendants = given->descendants};
+	                             .descendants = given->descendants,
+	                             .on_full = given->on_full};
 	const char *path = given->output ? given->output : INPUT_DEFAULT_PATH;
 
 	if (!take_rate(given, &kind, error))

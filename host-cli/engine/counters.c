@@ -15,6 +15,8 @@ static json_t *request_new(const char *event, const struct counters_kind *kind)
 		json_object_set_new(request, "estimate", json_true());
 	if (kind->per_switch)
 		json_object_set_new(request, "per-switch", json_true());
+	if (kind->on_full)
+		json_object_set_new(request, "on-full", text_json(kind->on_full));
 	if (kind->frequency_hz != 0)
 		json_object_set_new(request, "frequency-hz", json_integer((json_int_t)kind->frequency_hz));
 	if (kind->period != 0)

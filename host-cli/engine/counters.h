@@ -18,6 +18,7 @@ struct counters_kind {
 	const char *mode; /* "guest-counting", "task-counting", "guest-sampling" or "task-sampling" */
 	bool estimate, descendants;
 	bool per_switch;               /* "task-counting": with rings that have what was counted per switch */
+	const char *on_full;           /* with rings: as counter-allocate takes it; NULL: the engine's choice */
 	uint64_t frequency_hz, period; /* of samples; 0: the engine's choice */
 	const char *call_graph;        /* of samples, as counter-allocate takes it; NULL: without call chains */
 	uint64_t call_depth;           /* 0: the engine's choice */

@@ -48,6 +48,17 @@ static void say_unstepped(const json_t *statistics)
 		     times);
 }
 
+static void say_stalled(const json_t *statistics)
+{
+	const json_t *total = json_object_get(statistics, "total");
+	const uint64_t times = member_number(total, "stalls", 0);
+
+	if (times != 0)
+		warn("the counters were stopped %" G_GUINT64_FORMAT
+		     " times, for %.3f s in all, because the rings were nearly full; sample less often (-F, -c)",
+		     times, (double)member_number(total, "stalled-ns", 0) / 1e9);
+}
+
 void recorder_say_written(const struct recorder *recorder)
 {
 	struct stat status;
@@ -75,6 +86,7 @@ void recorder_say_written(const struct recorder *recorder)
 		warn("the host's kernel stopped events %" G_GUINT64_FORMAT
 		     " times, until its next tick, as they overflowed more often than kernel.perf_event_max_sample_rate allows; sample less often (-F, -c), or raise that with sysctl",
 		     recorder->throttles);
+	say_stalled(recorder->statistics);
 	say_unstepped(recorder->statistics);
 }
 

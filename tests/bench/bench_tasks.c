@@ -299,7 +299,7 @@ static void bench(unsigned n)
 
 	printf("%6u tasks  none ran: a look at all, %4u sampled: %7.0f us = %.2f us for each task, %.2f %% of a core at 1 Hz\n",
 	       n, taken, stands / 1e3, stands / 1e3 / n, stands / 1e7);
-	sampler_statistics_read(&sampler, &statistics);
+	sampler_statistics_read(&sampler, NULL, &statistics);
 	if (statistics.wall_torn + statistics.wall_no_frame + statistics.wall_broken + statistics.no_task +
 	            statistics.dropbuf_sample !=
 	    0)

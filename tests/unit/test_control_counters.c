@@ -349,6 +349,68 @@ START_TEST(a_sampling_counter_of_one_vcpu_has_call_chains)
 }
 END_TEST
 
+/* Of its first vCPU. */
+static uint64_t statistic_of(unsigned counter, const char *name)
+{
+	json_auto_t *answer = ask("counter-read", counter, "");
+	const json_t *first = json_array_get(json_object_get(answer, "vcpus"), 0);
+
+	return (uint64_t)integer_of(json_object_get(first, "statistics"), name);
+}
+
+static uint64_t samples_take(struct ring_reader *reader)
+{
+	const struct perf_event_header *record;
+	uint64_t n = 0;
+	size_t bytes;
+
+	while ((record = ring_reader_next(reader, &bytes)))
+		n += record->type == PERF_RECORD_SAMPLE;
+	ring_reader_release(reader);
+	return n;
+}
+
+START_TEST(a_counter_stalls_while_its_ring_is_nearly_full)
+{
+	unsigned counter = allocate(&peer, "\"event\":\"timer\",\"mode\":\"guest-sampling\",\"frequency-hz\":5000,"
+	                                   "\"vcpu\":0,\"ring-bytes\":4096,\"on-full\":\"stall\"");
+
+	tell("counter-start", counter, "");
+	while (statistic_of(counter, "stalls") == 0)
+		fake_guest_burn(&fake, 20 * MS);
+	json_decref(ask("counter-rings", counter, ""));
+	struct ring_reader *reader = ring_reader_open(g_array_index(peer.fds, int, 0), NULL);
+	uint64_t taken = samples_take(reader);
+
+	ck_assert_uint_eq(taken, statistic_of(counter, "sample"));
+	ck_assert_uint_eq(taken, statistic_of(counter, "readevt"));
+	/* With room, it goes on by itself. */
+	while (statistic_of(counter, "sample") == taken)
+		fake_guest_burn(&fake, 10 * MS);
+	tell("counter-stop", counter, "");
+	taken += samples_take(reader);
+	ck_assert_uint_eq(taken, statistic_of(counter, "sample"));
+	ck_assert_uint_eq(statistic_of(counter, "dropevt"), 0);
+	ck_assert_uint_gt(statistic_of(counter, "stalled-ns"), 0);
+	ring_reader_free(reader);
+}
+END_TEST
+
+START_TEST(a_counter_says_what_its_rings_dropped)
+{
+	unsigned counter = allocate(&peer, "\"event\":\"timer\",\"mode\":\"guest-sampling\",\"frequency-hz\":5000,"
+	                                   "\"vcpu\":0,\"ring-bytes\":4096");
+
+	tell("counter-start", counter, "");
+	while (statistic_of(counter, "dropbuf-sample") == 0)
+		fake_guest_burn(&fake, 20 * MS);
+	tell("counter-stop", counter, "");
+	ck_assert_uint_eq(statistic_of(counter, "dropevt"), statistic_of(counter, "dropbuf-sample"));
+	ck_assert_uint_eq(statistic_of(counter, "dropbuf"), 1);
+	ck_assert_uint_eq(statistic_of(counter, "readevt"), 0);
+}
+END_TEST
+
 START_TEST(a_counter_is_read_by_descriptors)
 {
 	unsigned counter = allocate(&peer, "\"event\":\"task-clock\",\"mode\":\"guest-counting\"");
@@ -581,6 +643,7 @@ static const struct {
          "only in a task mode"},
 	{"\"event\":\"timer\",\"mode\":\"guest-counting\",\"period\":1000000", "InvalidArgument", "without samples"},
 	{"\"event\":\"timer\",\"mode\":\"guest-counting\",\"ring-bytes\":4096", "InvalidArgument", "a sampling mode"},
+	{"\"event\":\"timer\",\"mode\":\"guest-counting\",\"on-full\":\"stall\"", "InvalidArgument", "a sampling mode"},
 	{"\"event\":\"timer\",\"mode\":\"guest-sampling\",\"estimate\":true", "InvalidArgument", "a counting mode"},
 	{"\"event\":\"timer\",\"mode\":\"guest-counting\",\"per-switch\":true", "InvalidArgument", "only exactly"},
 	{"\"event\":\"timer\",\"mode\":\"task-sampling\",\"per-switch\":true", "InvalidArgument", "only exactly"},
@@ -688,6 +751,8 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, an_estimate_may_be_of_one_mode);
 	tcase_add_test(tc, a_sampling_counter_fills_its_rings_beside_a_session);
 	tcase_add_test(tc, a_sampling_counter_of_one_vcpu_has_call_chains);
+	tcase_add_test(tc, a_counter_stalls_while_its_ring_is_nearly_full);
+	tcase_add_test(tc, a_counter_says_what_its_rings_dropped);
 	tcase_add_test(tc, a_counter_is_read_by_descriptors);
 	tcase_add_test(tc, an_exact_counter_may_be_of_one_vcpu);
 	tcase_add_loop_test(tc, chains_that_cannot_be_are_refused, 0, G_N_ELEMENTS(refused_chains));

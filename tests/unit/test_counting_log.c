@@ -173,6 +173,62 @@ START_TEST(tasks_without_a_slot_have_no_total)
 }
 END_TEST
 
+static struct session_statistics statistics(void)
+{
+	struct session_statistics now;
+
+	counting_log_statistics_read(&logs[0], &now);
+	return now;
+}
+
+START_TEST(a_full_ring_drops_slices_and_counts_them)
+{
+	struct task shell = task_make(1, 7, "sh");
+	const uint64_t runs = RING_BYTES / 56 + 10;
+
+	for (uint64_t i = 0; i < runs; i++)
+		run(0, &shell, 1);
+	ck_assert_uint_eq(statistics().sample + statistics().dropbuf_sample, runs);
+	ck_assert_uint_ge(statistics().dropbuf_sample, 10);
+	ck_assert_uint_eq(statistics().dropevt, statistics().dropbuf_sample);
+	ck_assert_uint_eq(statistics().stalls, 0);
+}
+END_TEST
+
+START_TEST(a_full_ring_stalls_the_count)
+{
+	const struct counter_reading slice = {.value = 1, .enabled_ns = 3, .running_ns = 2};
+	struct task shell = task_make(1, 7, "sh");
+	uint64_t slices = 0;
+
+	logs[0].stalls = true;
+	while (counting_log_entered(&logs[0], &view, &shell)) {
+		counting_log_left(&logs[0], &view, &shell, &slice);
+		ck_assert_uint_le(++slices, RING_BYTES * 3 / 4 / 56);
+	}
+	ck_assert(counting_log_is_stalled(&logs[0]));
+	ck_assert_uint_eq(statistics().sample, slices);
+	ck_assert_uint_eq(statistics().stalls, 1);
+	ck_assert_uint_eq(statistics().dropevt, 0);
+	ck_assert_uint_eq(statistics().readevt, 0);
+	g_free(said());
+	ck_assert_uint_eq(statistics().readevt, slices + 2); /* fork and comm */
+
+	/* The total of a task that ends meanwhile has what was counted. */
+	g_autofree char *expected = g_strdup_printf("total 7:%lu@0 exit 7 ", (unsigned long)slices);
+
+	task_exit(1);
+	counting_log_passed(&logs[0], &view, &shell);
+	assert_said(expected);
+	ck_assert(!counting_log_is_stalled(&logs[0]));
+	const uint64_t stalled_ns = statistics().stalled_ns;
+
+	ck_assert_uint_gt(stalled_ns, 0);
+	ck_assert(counting_log_entered(&logs[0], &view, &shell));
+	ck_assert_uint_eq(statistics().stalled_ns, stalled_ns);
+}
+END_TEST
+
 static Suite *suite_make(void)
 {
 	Suite *suite = suite_create("counting_log");
@@ -183,6 +239,8 @@ static Suite *suite_make(void)
 	tcase_add_test(tests, what_runs_when_it_is_stopped_is_written);
 	tcase_add_test(tests, a_switch_that_was_not_seen);
 	tcase_add_test(tests, tasks_without_a_slot_have_no_total);
+	tcase_add_test(tests, a_full_ring_drops_slices_and_counts_them);
+	tcase_add_test(tests, a_full_ring_stalls_the_count);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -210,13 +210,13 @@ START_TEST(a_wait_has_a_waker_and_a_lock)
 	call_wake_up(1, SLEEPING, 0x10000);
 	call_switch_to(0, 0, 1, clock_ns(CLOCK_MONOTONIC));
 	ck_assert_uint_eq(next_wait(VPROF_TASK_SLEEPING).waker, VPROF_WAKER_INTERRUPT);
-	sampler_statistics_read(&sampler, &statistics);
+	sampler_statistics_read(&sampler, NULL, &statistics);
 	ck_assert_uint_eq(statistics.off_cpu_no_waker, 0);
 	call_switch_to(1, SLEEPING, 0, clock_ns(CLOCK_MONOTONIC));
 	call_switch_to(0, 0, 1, clock_ns(CLOCK_MONOTONIC));
 	ck_assert_uint_eq(next_wait(VPROF_TASK_RUNNABLE).waker, VPROF_WAKER_INTERRUPT);
 	ck_assert_uint_eq(next_wait(VPROF_TASK_SLEEPING).waker, VPROF_WAKER_UNKNOWN);
-	sampler_statistics_read(&sampler, &statistics);
+	sampler_statistics_read(&sampler, NULL, &statistics);
 	ck_assert_uint_eq(statistics.off_cpu_no_waker, 1);
 	session_off_cpu_stop(&session);
 	ck_assert_ptr_null(wake_up);
@@ -276,7 +276,7 @@ START_TEST(what_cannot_be_read_is_counted)
 	session_off_cpu_switched(&session, 0, &view, NULL, &idle, 3000);
 	session_off_cpu_switched(&session, 0, &view, &idle, &task, 4000); /* has begun to wait before */
 	check_sample(0, 0, 0, 0);
-	sampler_statistics_read(&sampler, &statistics);
+	sampler_statistics_read(&sampler, NULL, &statistics);
 	ck_assert_uint_eq(statistics.off_cpu_unread, 2);
 }
 END_TEST
@@ -315,7 +315,7 @@ START_TEST(a_full_table_drops_and_counts)
 	for (unsigned i = 0; i < MANY; i++) {
 		task.address = MANY_MEMORY + i * PAGE_2M + FAKE_TASK(1);
 		session_off_cpu_switched(&session, 0, &view, &task, &idle, 1000);
-		sampler_statistics_read(&sampler, &statistics);
+		sampler_statistics_read(&sampler, NULL, &statistics);
 		if (i == 10000)
 			ck_assert_uint_eq(statistics.off_cpu_dropped, 0);
 	}

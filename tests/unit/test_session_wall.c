@@ -114,7 +114,7 @@ START_TEST(a_task_that_runs_meanwhile)
 	task_2_runs = true;
 	ck_assert_uint_eq(session_wall_look(&session, 11 * S), 3);
 	check_samples((uint64_t[6]){0, S, 0, S, 0, S});
-	sampler_statistics_read(&sampler, &statistics);
+	sampler_statistics_read(&sampler, NULL, &statistics);
 	ck_assert_uint_eq(statistics.wall_torn, 1);
 	task_2_runs = false;
 	ck_assert_uint_eq(session_wall_look(&session, 12 * S), 4);
@@ -177,7 +177,7 @@ START_TEST(what_is_dropped_is_counted)
 	kernel.has_list = false;
 	kernel_layout_settle(&kernel);
 	ck_assert_uint_eq(session_wall_look(&session, 13 * S), 0);
-	sampler_statistics_read(&sampler, &statistics);
+	sampler_statistics_read(&sampler, NULL, &statistics);
 	ck_assert_uint_eq(statistics.wall_looks, 4);
 	ck_assert_uint_ge(statistics.wall_no_frame, 1);
 	ck_assert_uint_eq(statistics.wall_broken, 2);

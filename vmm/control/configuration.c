@@ -9,7 +9,7 @@
 #define LINGER_MS 30000
 #define LINGER_MS_MAX 600000
 
-static const char *const on_full_names[] = {"drop", "stall", NULL};
+const char *const control_on_full_names[] = {"drop", "stall", NULL};
 
 /* The names in counter_deliveries; a test compares the two. */
 static const char *const delivery_names[] = {"sigtrap", "setsig", "sigmask", NULL};
@@ -34,7 +34,7 @@ const struct method_argument control_session_keys[] = {
          ARGUMENT_INTEGER, .optional = true, .min = 0, .max = VPROF_RING_DATA_BYTES_MAX, .preset = "0"},
 	{"on-full",
          "when a ring is full: drop samples and count them, or stall the counters until there is room and count the time",
-         ARGUMENT_STRING, .optional = true, .choices = on_full_names, .preset = "\"drop\""},
+         ARGUMENT_STRING, .optional = true, .choices = control_on_full_names, .preset = "\"drop\""},
 	{"delivery", "how an overflow becomes an exit; by default, the first delivery that works", ARGUMENT_STRING,
          .optional = true, .choices = delivery_names},
 	{"route", "how an attached guest is sampled (\"routes\" of query-host); by default, the first route that works",

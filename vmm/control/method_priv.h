@@ -168,6 +168,7 @@ json_t *control_guest_summary(const struct guest *guest);
 /* configuration.c: the keys, which session-start takes, too. */
 extern const struct method_argument control_session_keys[];
 extern const char *const control_call_graph_names[]; /* by enum session_call_graph */
+extern const char *const control_on_full_names[];    /* by whether it stalls */
 /* The keys as a session takes them; what they leave open stays 0. */
 bool control_session_config(const json_t *keys, struct session_config *config, GError **error);
 /* The keys that are set, under the arguments of a request (new reference). */
@@ -178,6 +179,8 @@ bool control_configuration_apply(struct control_call *call, GError **error);
 
 /* methods_session.c: whether there was a session. Error: CONTROL_ERROR_STATE. */
 bool control_had_session(const struct session *session, GError **error);
+/* Resumes stalled counters when there is room, while any may stall. */
+void control_watch_stalls(struct control_server *server);
 
 /* methods_probe.c: what the client of the call has of probes. */
 struct probe_client *control_probe_client(const struct control_call *call);

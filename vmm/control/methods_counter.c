@@ -65,6 +65,7 @@ static bool parse_request(const struct control_call *call, struct counter_reques
 	const json_t *arguments = call->arguments;
 	const char *mode = json_string_value(json_object_get(arguments, "mode"));
 	const json_t *ring_bytes = json_object_get(arguments, "ring-bytes");
+	const char *on_full = json_string_value(json_object_get(arguments, "on-full"));
 	bool estimate = json_is_true(json_object_get(arguments, "estimate"));
 
 	*request = (struct counter_request){
@@ -72,6 +73,7 @@ static bool parse_request(const struct control_call *call, struct counter_reques
 		.descendants = json_is_true(json_object_get(arguments, "descendants")),
 		.per_switch = json_is_true(json_object_get(arguments, "per-switch")),
 		.ring_bytes = (size_t)json_integer_value(ring_bytes),
+		.stall = on_full && argument_choice(control_on_full_names, on_full) == 1,
 	};
 	bool sampling = counter_mode_is_sampling(request->mode);
 
@@ -83,6 +85,8 @@ static bool parse_request(const struct control_call *call, struct counter_reques
 		return refuse("argument \"estimate\" is only for a counting mode", error);
 	if (!counter_has_rings(request) && ring_bytes)
 		return refuse("argument \"ring-bytes\" is only for a sampling mode, or with \"per-switch\"", error);
+	if (!counter_has_rings(request) && on_full)
+		return refuse("argument \"on-full\" is only for a sampling mode, or with \"per-switch\"", error);
 	bool has_rate = request->rate.frequency_hz != 0 || request->rate.period != 0;
 
 	if (!sampling && !estimate && has_rate)
@@ -156,7 +160,15 @@ static json_t *method_counter_release(struct control_call *call, GError **error)
 
 static json_t *method_counter_start(struct control_call *call, GError **error)
 {
-	return operate(call, error, counter_start);
+	json_t *answer = operate(call, error, counter_start);
+	struct counter_info info;
+
+	if (!answer)
+		return NULL;
+	counter_info_get(call->server->counters, number_of(call), &info);
+	if (info.request->stall)
+		control_watch_stalls(call->server);
+	return answer;
 }
 
 static json_t *method_counter_stop(struct control_call *call, GError **error)
@@ -236,17 +248,23 @@ static json_t *modes_json(const uint64_t modes[SAMPLER_MODES])
 	                 (json_int_t)modes[SAMPLER_USER], "hypervisor", (json_int_t)modes[SAMPLER_HYPERVISOR]);
 }
 
-static json_t *value_json(const struct counter_value *value, bool samples)
+static bool has_samples(const struct counter_request *request)
+{
+	return request->rate.frequency_hz != 0 || request->rate.period != 0;
+}
+
+static json_t *value_json(const struct counter_value *value, const struct counter_request *request)
 {
 	json_t *object = json_pack("{s:I}", "value", (json_int_t)value->value);
 
-	if (samples) {
+	if (has_samples(request)) {
 		json_object_set_new(object, "modes", modes_json(value->modes));
-		json_object_set_new(object, "statistics", control_statistics(&value->statistics));
 	} else {
 		json_object_set_new(object, "enabled-ns", json_integer((json_int_t)value->enabled_ns));
 		json_object_set_new(object, "running-ns", json_integer((json_int_t)value->running_ns));
 	}
+	if (has_samples(request) || request->per_switch)
+		json_object_set_new(object, "statistics", control_statistics(&value->statistics));
 	return object;
 }
 
@@ -260,11 +278,6 @@ static void value_add(struct counter_value *sum, const struct counter_value *val
 	control_statistics_add(&sum->statistics, &value->statistics);
 }
 
-static bool has_samples(const struct counter_request *request)
-{
-	return request->rate.frequency_hz != 0 || request->rate.period != 0;
-}
-
 static json_t *method_counter_read(struct control_call *call, GError **error)
 {
 	g_autofree struct counter_value *values = g_new(struct counter_value, GUEST_VCPUS_MAX);
@@ -274,14 +287,13 @@ static json_t *method_counter_read(struct control_call *call, GError **error)
 	if (!counter_read(call->server->counters, call->connection, number_of(call), values, error))
 		return NULL;
 	counter_info_get(call->server->counters, number_of(call), &info);
-	bool samples = has_samples(info.request);
 	json_t *vcpus = json_array();
 
 	for (unsigned i = 0; i < call->server->guest->vcpus; i++) {
-		json_array_append_new(vcpus, value_json(&values[i], samples));
+		json_array_append_new(vcpus, value_json(&values[i], info.request));
 		value_add(&sum, &values[i]);
 	}
-	json_t *answer = value_json(&sum, samples);
+	json_t *answer = value_json(&sum, info.request);
 
 	json_object_set_new(answer, "vcpus", vcpus);
 	return answer;
@@ -423,6 +435,9 @@ static const struct method_argument counter_allocate_arguments[] = {
          .max = GUEST_VCPUS_MAX - 1},
 	{"ring-bytes", "in a sampling mode, or with per-switch: data bytes of each vCPU's ring; a power of two",
          ARGUMENT_INTEGER, .optional = true, .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
+	{"on-full",
+         "with rings: when a ring is nearly full, drop records and count them, or do not count until there is room, and count the time",
+         ARGUMENT_STRING, .optional = true, .choices = control_on_full_names, .preset = "\"drop\""},
 	{"call-graph", "in a sampling mode: how to find a call chain for each sample, as session-start takes it",
          ARGUMENT_STRING, .optional = true, .choices = control_call_graph_names, .preset = "\"none\""},
 	{"call-depth", "maximum number of frames in a call chain; needs call-graph", ARGUMENT_INTEGER, .optional = true,
@@ -482,17 +497,17 @@ static const struct method_member modes_members[] = {
 	{0},
 };
 
-#define VALUE_MEMBERS                                                                                              \
-	{"value", "events that were counted", MEMBER_INTEGER},                                                     \
-		{"enabled-ns", "of an exact counter: time that the vCPU threads ran while it was enabled",         \
-	         MEMBER_INTEGER, .optional = true},                                                                \
-		{"running-ns", "of an exact counter: part of that time for which it had a counter of the PMU",     \
-	         MEMBER_INTEGER, .optional = true},                                                                \
-		{"modes", "of a counter with samples: where the events occurred", MEMBER_OBJECT, .optional = true, \
-	         .members = modes_members},                                                                        \
-	{                                                                                                          \
-		"statistics", "of a counter with samples: what became of them since its start", MEMBER_OBJECT,     \
-			.optional = true, .members = control_statistics_members                                    \
+#define VALUE_MEMBERS                                                                                                \
+	{"value", "events that were counted", MEMBER_INTEGER},                                                       \
+		{"enabled-ns", "of an exact counter: time that the vCPU threads ran while it was enabled",           \
+	         MEMBER_INTEGER, .optional = true},                                                                  \
+		{"running-ns", "of an exact counter: part of that time for which it had a counter of the PMU",       \
+	         MEMBER_INTEGER, .optional = true},                                                                  \
+		{"modes", "of a counter with samples: where the events occurred", MEMBER_OBJECT, .optional = true,   \
+	         .members = modes_members},                                                                          \
+	{                                                                                                            \
+		"statistics", "of a counter with samples or per-switch: what became of its samples since its start", \
+			MEMBER_OBJECT, .optional = true, .members = control_statistics_members                       \
 	}
 
 static const struct method_member value_members[] = {

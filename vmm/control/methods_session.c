@@ -2,7 +2,7 @@
 /* session-start, session-stop, session-flush, query-session, reset, query-stats, rings */
 #include "control/method_priv.h"
 
-/* How often stalled counters are checked. */
+/* How often stalled counters are checked, of a session and of clients. */
 #define STALL_LOOK_MS 10u
 
 static json_t *event_json(const struct session *session, unsigned event, unsigned vcpus)
@@ -46,14 +46,13 @@ static gboolean look_for_stalled(gpointer data)
 	struct control_server *server = data;
 
 	session_resume_stalled(server->session);
-	if (session_running(server->session))
+	if (counters_resume_stalled(server->counters) || session_running(server->session))
 		return G_SOURCE_CONTINUE;
 	server->stall_timer = 0;
 	return G_SOURCE_REMOVE;
 }
 
-/* Restarts the stalled counters of a session when there is room. */
-static void watch_stalls(struct control_server *server)
+void control_watch_stalls(struct control_server *server)
 {
 	if (!server->stall_timer)
 		server->stall_timer = g_timeout_add(STALL_LOOK_MS, look_for_stalled, server);
@@ -69,7 +68,7 @@ static json_t *method_session_start(struct control_call *call, GError **error)
 	    !session_start(session, &wanted, error))
 		return NULL;
 	if (session_configuration(session)->stall)
-		watch_stalls(call->server);
+		control_watch_stalls(call->server);
 	return session_json(session, call->server->guest->vcpus);
 }
 

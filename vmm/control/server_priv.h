@@ -47,7 +47,7 @@ struct control_server {
 	uint64_t flushes;                      /* number of session-flush so far */
 	uint64_t requests, errors;             /* of all clients so far, and how many were refused */
 	guint wait_timer;                      /* while requests wait */
-	guint stall_timer;                     /* while a session that may stall runs */
+	guint stall_timer;                     /* while a session or a counter that may stall runs */
 
 	struct phase_limit phases;
 	uint64_t lost_told[GUEST_VCPUS_MAX]; /* dropbuf_sample that clients were told */

@@ -73,6 +73,7 @@ static bool request_check(struct client_counter *counter, GError **error)
 		.call_graph = request->call_graph,
 		.call_depth = request->call_depth,
 		.call_kernel_only = request->call_kernel_only,
+		.stall = request->stall,
 	};
 	return !session_config_has_chains(&counter->config) ||
 	       session_unwind(counter->session, &counter->config, &counter->unwind, error);
@@ -302,9 +303,11 @@ static void logs_begin(struct client_counter *counter)
 		return;
 	memset(counter->totals, 0, sizeof(*counter->totals));
 	memset(counter->claims, 0, sizeof(*counter->claims));
-	for (unsigned i = 0; i < counter->guest->vcpus; i++)
+	for (unsigned i = 0; i < counter->guest->vcpus; i++) {
 		counting_log_init(&counter->logs[i], counter->kernel, i, counter_event_id(counter->number, i),
 		                  counter->rings[i], counter->totals, counter->claims);
+		counter->logs[i].stalls = counter->request.stall;
+	}
 }
 
 /* Prepares what all vCPUs share. */
@@ -368,6 +371,35 @@ void client_counter_stop(struct client_counter *counter)
 	parts_stop(counter, counter->guest->vcpus);
 	keep_counted(counter);
 	counter->state = COUNTER_STOPPED;
+}
+
+static void resume_on_vcpu(void *data)
+{
+	struct part_call *call = data;
+	struct client_counter *counter = call->counter;
+
+	if (counter->samplers)
+		sampler_resume(&counter->samplers[call->vcpu]);
+	else if (counting_log_is_stalled(&counter->logs[call->vcpu]))
+		current_task_note(counter, call->vcpu);
+}
+
+static bool can_resume(const struct client_counter *counter, unsigned vcpu)
+{
+	const struct ring *ring = counter->rings[vcpu];
+
+	return counter->samplers ? sampler_can_resume(&counter->samplers[vcpu], ring)
+	                         : counting_log_is_stalled(&counter->logs[vcpu]) && ring_has_recovered(ring);
+}
+
+void client_counter_resume_stalled(struct client_counter *counter)
+{
+	for (unsigned i = 0; i < counter->guest->vcpus; i++) {
+		struct part_call call = {.counter = counter, .vcpu = i};
+
+		if (can_resume(counter, i))
+			counter->guest->ops->run_on_vcpu(counter->guest, i, resume_on_vcpu, &call);
+	}
 }
 
 bool client_counter_write(struct client_counter *counter, uint64_t value, GError **error)
@@ -442,7 +474,7 @@ static void sampled_read(const struct client_counter *counter, unsigned vcpu, st
 		value->modes[i] += counter->before[vcpu][i];
 		value->value += value->modes[i];
 	}
-	sampler_statistics_read(&counter->samplers[vcpu], &value->statistics);
+	sampler_statistics_read(&counter->samplers[vcpu], counter->rings[vcpu], &value->statistics);
 }
 
 static void counted_read(struct client_counter *counter, unsigned vcpu, struct counter_value *value)
@@ -455,6 +487,8 @@ static void counted_read(struct client_counter *counter, unsigned vcpu, struct c
 	value->value = atomic_load_explicit(&sums->value, memory_order_relaxed);
 	value->running_ns = atomic_load_explicit(&sums->running_ns, memory_order_relaxed);
 	value->enabled_ns = atomic_load_explicit(&sums->enabled_ns, memory_order_relaxed);
+	if (counter->logs)
+		counting_log_statistics_read(&counter->logs[vcpu], &value->statistics);
 }
 
 void client_counter_read(struct client_counter *counter, struct counter_value *values)

@@ -47,6 +47,7 @@ struct counter_request {
 	bool one_vcpu;     /* it counts on `vcpu` only, and not on every vCPU */
 	unsigned vcpu;     /* with one_vcpu: below guest->vcpus */
 	size_t ring_bytes; /* of each vCPU's ring, if it has rings; 0: COUNTER_RING_BYTES_DEFAULT */
+	bool stall;        /* with rings: it does not count while its ring is nearly full; else it drops records */
 	/* With a sampling mode, as in struct session_config. */
 	enum session_call_graph call_graph;
 	unsigned call_depth;
@@ -71,7 +72,7 @@ struct counter_value {
 	uint64_t value;
 	uint64_t enabled_ns, running_ns;      /* thread time with the counter open, and with it counting; exact only */
 	uint64_t modes[SAMPLER_MODES];        /* with samples: the parts of the value by where they fell */
-	struct session_statistics statistics; /* with samples: since the last start */
+	struct session_statistics statistics; /* with samples or per switch: since the last start */
 };
 
 /*
@@ -109,6 +110,8 @@ struct client_counter *client_counter_new(struct session *session, unsigned numb
 void client_counter_free(struct client_counter *counter);
 bool client_counter_start(struct client_counter *counter, GError **error);
 void client_counter_stop(struct client_counter *counter);
+/* It runs and may stall: goes on where there is room again. */
+void client_counter_resume_stalled(struct client_counter *counter);
 bool client_counter_write(struct client_counter *counter, uint64_t value, GError **error);
 bool client_counter_set_rate(struct client_counter *counter, const struct counter_rate *rate, GError **error);
 bool client_counter_attach(struct client_counter *counter, const struct task_target *target, GError **error);

@@ -115,6 +115,21 @@ bool counter_stop(struct counter_table *table, const void *key, unsigned number,
 	return true;
 }
 
+bool counters_resume_stalled(struct counter_table *table)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < COUNTERS_MAX; i++) {
+		struct client_counter *counter = table->counters[i];
+
+		if (!counter || counter->state != COUNTER_RUNNING || !counter->request.stall)
+			continue;
+		client_counter_resume_stalled(counter);
+		any = true;
+	}
+	return any;
+}
+
 /* The counter with this number, if it belongs to `key` and is not running. */
 static struct client_counter *find_at_rest(const struct counter_table *table, const void *key, unsigned number,
                                            GError **error)

@@ -29,6 +29,8 @@ void counter_release_all(struct counter_table *table, const void *key);
 
 bool counter_start(struct counter_table *table, const void *key, unsigned number, GError **error);
 bool counter_stop(struct counter_table *table, const void *key, unsigned number, GError **error);
+/* Resumes counters that stall, if their rings have room again. Returns whether there are running ones that may. */
+bool counters_resume_stalled(struct counter_table *table);
 /*
  * Sets the value of a stopped counter in an exact counting mode. It counts on from there on its first vCPU; other vCPUs
  * start from 0.

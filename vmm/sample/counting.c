@@ -45,6 +45,8 @@ void counting_switched(struct counting *counting, const struct task_view *view, 
 {
 	bool counts = counting->targets && task_targets_match(counting->targets, &counting->family, view, next);
 
+	if (counting->log && !counting->counts)
+		counting_log_passed(counting->log, view, previous);
 	if (counts == counting->counts && !(counts && counting->log))
 		return;
 	counting_update(counting);
@@ -54,7 +56,7 @@ void counting_switched(struct counting *counting, const struct task_view *view, 
 		counting_log_left(counting->log, view, previous, &slice);
 	}
 	if (counting->log && counts)
-		counting_log_entered(counting->log, view, next);
+		counts = counting_log_entered(counting->log, view, next);
 	counting->counts = counts;
 }
 

@@ -14,6 +14,40 @@ void counting_log_init(struct counting_log *log, const struct os_kernel *kernel,
 	sample_stream_init(&log->stream, &stream, ring);
 }
 
+/* ---- stalls ---- */
+
+bool counting_log_is_stalled(const struct counting_log *log)
+{
+	return atomic_load_explicit(&log->stalled_since, memory_order_relaxed) != 0;
+}
+
+static uint64_t stalled_ns(const struct counting_log *log)
+{
+	const uint64_t since = atomic_load_explicit(&log->stalled_since, memory_order_relaxed);
+
+	return since != 0 ? clock_ns(CLOCK_MONOTONIC) - since : 0;
+}
+
+static void stall_begin(struct counting_log *log)
+{
+	statistic_add(&log->statistics.stalls, 1);
+	statistic_add(&log->statistics.intr_bufferfull, 1);
+	statistic_set(&log->stalled_since, clock_ns(CLOCK_MONOTONIC));
+	ring_wake(log->stream.ring);
+}
+
+static void stall_end(struct counting_log *log)
+{
+	statistic_add(&log->statistics.stalled_ns, stalled_ns(log));
+	statistic_set(&log->stalled_since, 0);
+}
+
+void counting_log_statistics_read(const struct counting_log *log, struct session_statistics *out)
+{
+	statistics_read(&log->statistics, log->stream.ring, out);
+	out->stalled_ns += stalled_ns(log);
+}
+
 /* ---- totals ---- */
 
 /*
@@ -86,7 +120,12 @@ static void slice_write(struct counting_log *log, const struct record_id *id, co
 		.misc = mode,
 	};
 
-	sample_stream_write(&log->stream, &sample, false);
+	if (sample_stream_write(&log->stream, &sample, false)) {
+		statistic_add(&log->statistics.sample, 1);
+		return;
+	}
+	statistic_add(&log->statistics.dropbuf_sample, 1);
+	statistic_add(&log->statistics.intr_bufferfull, 1);
 }
 
 /* Adds to the task's total, which is written once the task has ended. */
@@ -106,14 +145,43 @@ static void total_write(struct counting_log *log, struct page_walk *walk, const 
 	              &(struct record_read){id->pid, id->tid, sum.value, sum.enabled_ns, sum.running_ns}, id);
 }
 
-void counting_log_entered(struct counting_log *log, const struct task_view *view, const struct task *task)
+bool counting_log_entered(struct counting_log *log, const struct task_view *view, const struct task *task)
 {
 	log->task = task ? *task : (struct task){0};
+	if (log->stalls && ring_is_scarce(log->stream.ring)) {
+		stall_begin(log);
+		return false;
+	}
 	if (!task)
-		return;
+		return true;
 	const struct record_id id = id_of(log, task);
 
 	namer_entered(&log->stream.namer, view->walk, task, &id);
+	statistic_set(&log->statistics.dropbuf_task, log->stream.announcer.dropped);
+	return true;
+}
+
+/* What is due of a task that may have ended: its total and its end. */
+static void task_left(struct counting_log *log, const struct task_view *view, const struct task *task,
+                      const struct record_id *id, const struct counter_reading *slice)
+{
+	total_write(log, view->walk, task, id, slice);
+	namer_left(&log->stream.namer, view->walk, task, id);
+	statistic_set(&log->statistics.dropbuf_task, log->stream.announcer.dropped);
+}
+
+void counting_log_passed(struct counting_log *log, const struct task_view *view, const struct task *task)
+{
+	const struct counter_reading nothing = {0};
+
+	if (!counting_log_is_stalled(log))
+		return;
+	stall_end(log);
+	if (!task || task->address == 0 || task->address != log->task.address)
+		return;
+	const struct record_id id = id_of(log, task);
+
+	task_left(log, view, task, &id, &nothing);
 }
 
 void counting_log_left(struct counting_log *log, const struct task_view *view, const struct task *task,
@@ -126,15 +194,18 @@ void counting_log_left(struct counting_log *log, const struct task_view *view, c
 	slice_write(log, &id, slice, PERF_RECORD_MISC_KERNEL, guest_regs_ip(view->regs));
 	if (left->address == 0)
 		return;
-	total_write(log, view->walk, left, &id, slice);
 	if (left == task)
-		namer_left(&log->stream.namer, view->walk, task, &id);
+		task_left(log, view, task, &id, slice);
+	else
+		total_write(log, view->walk, left, &id, slice);
 }
 
 void counting_log_end(struct counting_log *log, const struct counter_reading *slice)
 {
 	const struct record_id id = id_of(log, &log->task);
 
+	if (counting_log_is_stalled(log))
+		stall_end(log);
 	if (slice)
 		slice_write(log, &id, slice, PERF_RECORD_MISC_HYPERVISOR, vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0));
 	ring_write_lost(log->stream.ring, &id, true);

@@ -21,9 +21,6 @@ _Static_assert(SAMPLER_CHAIN_MAX <= UNWIND_CHAIN_MAX + 128u, "a sample has room 
 #define STEP_WAIT_NS 200000
 #define STEP_WAITS_MAX 25000u /* 5 s in all */
 
-/* Counters pause when less than 1/STALL_SHARE of the ring is free, and resume when twice as much is free. */
-#define STALL_SHARE 4u
-
 void sampler_statistics_set(struct sampler *sampler, const struct counter_statistics *statistics)
 {
 	const struct announcer *announcer = &sampler->sampling->stream.announcer;
@@ -376,8 +373,7 @@ static void samples_done(struct sampling *sampling)
 {
 	statistic_add(&sampling->sampler->statistics.recurevt, counter_set_pending(sampling->set));
 	statistics_update(sampling);
-	if (sampling->stalls && sampling->sampler->stalled_since == 0 &&
-	    ring_free_bytes(sampling->stream.ring) < ring_data_bytes(sampling->stream.ring) / STALL_SHARE)
+	if (sampling->stalls && sampling->sampler->stalled_since == 0 && ring_is_scarce(sampling->stream.ring))
 		stall(sampling);
 }
 
@@ -460,13 +456,11 @@ void sampler_init(struct sampler *sampler, struct guest *guest, unsigned vcpu)
 	*sampler = (struct sampler){.watcher.ops = &sampler_ops, .guest = guest, .vcpu = vcpu};
 }
 
-static void statistics_reset(struct sampler *sampler)
+static void counts_reset(struct sampler *sampler)
 {
 	for (size_t i = 0; i < SAMPLER_MODES; i++)
 		statistic_set(&sampler->counted[i], 0);
-#define X(name, help) statistic_set(&sampler->statistics.name, 0);
-	SESSION_STATISTICS(X)
-#undef X
+	statistics_reset(&sampler->statistics);
 }
 
 /* Each vCPU unwinds modules by its own table. */
@@ -516,7 +510,7 @@ static void sampling_free(struct sampling *sampling)
 
 void sampler_open_route(struct sampler *sampler, const struct sampler_config *config, struct ring *ring)
 {
-	statistics_reset(sampler);
+	counts_reset(sampler);
 	sampler->sampling = sampling_new(sampler, config, ring);
 }
 
@@ -669,8 +663,7 @@ static uint64_t stalled_ns(const struct sampler *sampler)
 
 bool sampler_can_resume(const struct sampler *sampler, const struct ring *ring)
 {
-	return atomic_load_explicit(&sampler->stalled_since, memory_order_relaxed) != 0 &&
-	       ring_free_bytes(ring) >= ring_data_bytes(ring) / STALL_SHARE * 2;
+	return atomic_load_explicit(&sampler->stalled_since, memory_order_relaxed) != 0 && ring_has_recovered(ring);
 }
 
 static void stall_end(struct sampler *sampler)
@@ -756,10 +749,8 @@ void sampler_counted_read(const struct sampler *sampler, uint64_t counted[SAMPLE
 		counted[i] = atomic_load_explicit(&sampler->counted[i], memory_order_relaxed);
 }
 
-void sampler_statistics_read(const struct sampler *sampler, struct session_statistics *out)
+void sampler_statistics_read(const struct sampler *sampler, const struct ring *ring, struct session_statistics *out)
 {
-#define X(name, help) out->name = atomic_load_explicit(&sampler->statistics.name, memory_order_relaxed);
-	SESSION_STATISTICS(X)
-#undef X
+	statistics_read(&sampler->statistics, ring, out);
 	out->stalled_ns += stalled_ns(sampler);
 }

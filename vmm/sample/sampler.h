@@ -31,12 +31,8 @@ struct sampler {
 	struct sampling *sampling;   /* [v] NULL: no session, or the guest has ended */
 	/* [a] Of the kernel itself (kernel_store of guest/processor.h); the second is set before. 0: not known yet */
 	_Atomic uint64_t page_tables[2];
-	_Atomic uint64_t stalled_since; /* [a] CLOCK_MONOTONIC; 0: it counts */
-	struct sampler_statistics {
-#define X(name, help) _Atomic uint64_t name;
-		SESSION_STATISTICS(X)
-#undef X
-	} statistics;                            /* [a] */
+	_Atomic uint64_t stalled_since;          /* [a] CLOCK_MONOTONIC; 0: it counts */
+	struct statistics_live statistics;       /* [a] */
 	_Atomic uint64_t counted[SAMPLER_MODES]; /* [a] events that samples stand for, by where they fell */
 };
 
@@ -89,7 +85,7 @@ bool sampler_add(struct sampler *sampler, const struct session_sample *sample, G
 void sampler_switched(struct sampler *sampler, const struct task_view *view, const struct task *previous,
                       const struct task *next, uint64_t time_ns);
 
-/* True when its counters are paused and the ring has room again. Any thread. */
+/* True when its counters are paused and `ring` has room again. Any thread. */
 bool sampler_can_resume(const struct sampler *sampler, const struct ring *ring);
 /* On the vCPU's thread. */
 void sampler_resume(struct sampler *sampler);
@@ -99,7 +95,7 @@ bool sampler_kernel_walk(const struct sampler *sampler, struct page_walk *walk);
 
 /* Since sampler_open. Any thread. */
 void sampler_counted_read(const struct sampler *sampler, uint64_t counted[SAMPLER_MODES]);
-/* The statistics that the sampler keeps; the ring has others. Any thread. */
-void sampler_statistics_read(const struct sampler *sampler, struct session_statistics *out);
+/* Since sampler_open, with what its ring counts; NULL: it has none. Any thread. */
+void sampler_statistics_read(const struct sampler *sampler, const struct ring *ring, struct session_statistics *out);
 
 #endif

@@ -70,7 +70,7 @@ static unsigned chain_fill_one(uint16_t misc, uint64_t ip, uint64_t chain[2])
 /* What becomes of searches is counted for each mode. */
 static void search_count(struct sampler *sampler, bool user, enum unwind_search_result result)
 {
-	struct sampler_statistics *counts = &sampler->statistics;
+	struct statistics_live *counts = &sampler->statistics;
 	_Atomic uint64_t *const statistics[][UNWIND_SEARCH_RESULTS] = {
 		{
 			[UNWIND_SEARCH_FOUND] = &counts->stack_found,

@@ -395,7 +395,7 @@ static void statistics_carry(struct session *session)
 	for (unsigned i = 0; i < session->guest->vcpus; i++) {
 		struct session_statistics statistics;
 
-		sampler_statistics_read(&session->samplers[i], &statistics);
+		sampler_statistics_read(&session->samplers[i], NULL, &statistics);
 #define X(name, help) session->carried[i].name += statistics.name;
 		SESSION_STATISTICS(X)
 #undef X
@@ -710,23 +710,10 @@ bool session_add_sample(struct session *session, const struct session_sample *sa
 /* Since the start of the session, resets ignored. */
 static void statistics_raw(const struct session *session, unsigned vcpu, struct session_statistics *out)
 {
-	const struct ring *ring = session->rings[vcpu];
-
-	sampler_statistics_read(&session->samplers[vcpu], out);
+	sampler_statistics_read(&session->samplers[vcpu], session->rings[vcpu], out);
 #define X(name, help) out->name += session->carried[vcpu].name;
 	SESSION_STATISTICS(X)
 #undef X
-	if (!ring)
-		return;
-	const struct ring_statistics statistics = ring_statistics(ring);
-
-	out->buf = statistics.handed_over;
-	out->dropbuf = statistics.full_times;
-	out->dropevt = statistics.dropped;
-	uint64_t unread = ring_view_unread(ring);
-
-	out->readevt = statistics.records > unread ? statistics.records - unread
-	                                           : 0; /* records may be written between the two reads */
 }
 
 void session_statistics_read(const struct session *session, unsigned vcpu, struct session_statistics *out)

@@ -153,6 +153,16 @@ size_t ring_unread(const struct ring *ring)
 	return (size_t)MIN(unread, ring->data_bytes);
 }
 
+bool ring_is_scarce(const struct ring *ring)
+{
+	return ring->data_bytes - ring_unread(ring) < ring->data_bytes / 4;
+}
+
+bool ring_has_recovered(const struct ring *ring)
+{
+	return ring_unread(ring) <= ring->data_bytes / 2;
+}
+
 static _Atomic uint64_t *word_at(const struct ring *ring, uint64_t at)
 {
 	return (_Atomic uint64_t *)(void *)(ring->data + (at & (ring->data_bytes - 1)));

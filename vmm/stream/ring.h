@@ -74,6 +74,12 @@ uint64_t ring_head(const struct ring *ring);
 /* Bytes that the reader has not released; all of them when its tail is invalid. Any thread. */
 size_t ring_unread(const struct ring *ring);
 
+/*
+ * Less than a quarter is free: a producer that stalls pauses now. Half is free again: it goes on. Any thread.
+ */
+bool ring_is_scarce(const struct ring *ring);
+bool ring_has_recovered(const struct ring *ring);
+
 /* For a reader in this process, beside the one that owns data_tail or in its place. Any thread. */
 
 /*

@@ -77,6 +77,13 @@ struct session_statistics {
 #undef X
 };
 
+/* [a] The same while it is counted. */
+struct statistics_live {
+#define X(name, help) _Atomic uint64_t name;
+	SESSION_STATISTICS(X)
+#undef X
+};
+
 /*
  * A statistic has one writer; other threads read it at any time. With one writer, a load and a store are enough to add;
  * each is read by itself, so every access is relaxed.
@@ -90,5 +97,11 @@ static inline void statistic_add(_Atomic uint64_t *statistic, uint64_t more)
 {
 	statistic_set(statistic, atomic_load_explicit(statistic, memory_order_relaxed) + more);
 }
+
+struct ring;
+
+void statistics_reset(struct statistics_live *live);
+/* What the producer counts and, with a ring, what that counts. Any thread. */
+void statistics_read(const struct statistics_live *live, const struct ring *ring, struct session_statistics *out);
 
 #endif
