@@ -412,6 +412,39 @@ START_TEST(a_stalled_session_goes_on_by_itself)
 }
 END_TEST
 
+static json_t *answer_after_events(struct peer *of)
+{
+	json_t *line = peer_line(of);
+
+	while (json_object_get(line, "event")) {
+		json_decref(line);
+		line = peer_line(of);
+	}
+	return line;
+}
+
+/* Only the client that waits could make room for more. The ring is nearly full (0), or as full as its watermark (1). */
+START_TEST(a_full_ring_ends_a_wait)
+{
+	done(_i == 0 ? START(",\"frequency-hz\":2000,\"ring-bytes\":4096,\"watermark-bytes\":4096,\"on-full\":\"stall\"")
+	             : START(",\"frequency-hz\":2000,\"ring-bytes\":8192,\"watermark-bytes\":3072"));
+	json_int_t offset = 0;
+
+	for (unsigned i = 0; i < 3; i++) {
+		g_autofree char *wait =
+			g_strdup_printf(READ("\"offset\":%lld,\"min-bytes\":45056,\"timeout-ms\":60000"), offset);
+
+		peer_say(&peer, wait);
+		fake_guest_burn_begin(&fake, 200 * MS);
+		json_auto_t *line = answer_after_events(&peer);
+		const json_t *answer = json_object_get(line, "return");
+
+		ck_assert_uint_ge(count_records(answer), 3072 / 56);
+		offset = integer_of(answer, "next");
+	}
+}
+END_TEST
+
 static Suite *suite_make(void)
 {
 	Suite *suite = suite_create("control_samples");
@@ -432,6 +465,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, a_wait_begins_where_it_began);
 	tcase_add_test(tc, a_wait_ends_in_time);
 	tcase_add_test(tc, a_flush_and_the_end_end_a_wait);
+	tcase_add_loop_test(tc, a_full_ring_ends_a_wait, 0, 2);
 	tcase_add_test(tc, who_goes_while_waiting_is_let_go);
 	tcase_add_test(tc, samples_are_added_by_hand);
 	tcase_add_test(tc, figures_and_sessions_are_reset);

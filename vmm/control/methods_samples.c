@@ -124,8 +124,8 @@ static json_t *method_samples_read(struct control_call *call, GError **error)
 		            reading.room, reading.offset, reading.vcpu);
 		return NULL;
 	}
-	bool flushed = call->flushes != call->server->flushes;
-	if (n < reading.min_bytes && reading.may_wait && !(flushed && n > 0) && control_call_wait(call))
+	bool due = call->flushes != call->server->flushes || ring_is_due(reading.ring);
+	if (n < reading.min_bytes && reading.may_wait && !(due && n > 0) && control_call_wait(call))
 		return NULL;
 	return reading_json(call, &reading, bytes, n);
 }
@@ -194,7 +194,8 @@ static const struct method_argument samples_read_arguments[] = {
          ARGUMENT_INTEGER, .optional = true, .min = 0, .max = INT64_MAX},
 	{"max-bytes", "maximum bytes of records to return", ARGUMENT_INTEGER, .optional = true, .min = 64,
          .max = SAMPLES_READ_BYTES_MAX, .preset = G_STRINGIFY(SAMPLES_READ_BYTES_MAX)},
-	{"min-bytes", "bytes of records to wait for; a flush, the end of the session and the timeout end the wait",
+	{"min-bytes",
+         "bytes of records to wait for; a flush, a ring that is as full as its watermark or nearly full, the end of the session and the timeout end the wait",
          ARGUMENT_INTEGER, .optional = true, .min = 1, .max = SAMPLES_READ_BYTES_MAX, .preset = "1"},
 	{"timeout-ms", "maximum time to wait, in milliseconds", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},

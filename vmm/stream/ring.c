@@ -158,6 +158,12 @@ bool ring_is_scarce(const struct ring *ring)
 	return ring->data_bytes - ring_unread(ring) < ring->data_bytes / 4;
 }
 
+bool ring_is_due(const struct ring *ring)
+{
+	return ring_unread(ring) >= atomic_load_explicit(&ring->watermark, memory_order_relaxed) ||
+	       ring_is_scarce(ring);
+}
+
 bool ring_has_recovered(const struct ring *ring)
 {
 	return ring_unread(ring) <= ring->data_bytes / 2;

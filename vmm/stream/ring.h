@@ -74,6 +74,9 @@ uint64_t ring_head(const struct ring *ring);
 /* Bytes that the reader has not released; all of them when its tail is invalid. Any thread. */
 size_t ring_unread(const struct ring *ring);
 
+/* It is as full as its watermark, or scarce: its reader is due, whatever else it waits for. Any thread. */
+bool ring_is_due(const struct ring *ring);
+
 /*
  * Less than a quarter is free: a producer that stalls pauses now. Half is free again: it goes on. Any thread.
  */
