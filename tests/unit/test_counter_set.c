@@ -247,6 +247,28 @@ START_TEST(withheld_periods_are_counted_and_not_made_up_for)
 }
 END_TEST
 
+START_TEST(expected_overflows_have_a_cause)
+{
+	struct counter_statistics statistics;
+	struct counter_set *set = bench_set(&bench_clock, (struct counter_rate){.frequency_hz = 10000});
+
+	/* Each run is armed one and a half periods late: the whole one is throttled. */
+	for (unsigned i = 0; i < 800; i++)
+		bench_overflow(set, i % 8 == 7 ? 150000 : 0, 1);
+	counter_set_statistics(set, &statistics);
+	ck_assert_uint_eq(statistics.overflows, 800);
+	ck_assert_uint_ge(statistics.throttled, 95);
+	ck_assert_uint_le(statistics.throttled, 105);
+	/* The sum of 100 draws, uniform over 0.8 periods: 6.5 standard deviations are 15. */
+	const uint64_t explained = statistics.overflows + statistics.throttled + statistics.late;
+
+	ck_assert_uint_ge(explained + 15, statistics.expected);
+	ck_assert_uint_le(explained, statistics.expected + 15);
+	ck_assert_uint_ge(statistics.late, 35);
+	counter_set_close(set);
+}
+END_TEST
+
 START_TEST(frequency_finds_its_period)
 {
 	/* Per nanosecond, up and down again; the first guess is 1. */
@@ -601,6 +623,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, periods_are_jittered_around_what_was_asked);
 	tcase_add_test(tc, lateness_does_not_lower_the_rate);
 	tcase_add_test(tc, withheld_periods_are_counted_and_not_made_up_for);
+	tcase_add_test(tc, expected_overflows_have_a_cause);
 	tcase_add_test(tc, frequency_finds_its_period);
 	tcase_add_test(tc, what_the_host_stops_is_told_and_says_nothing_of_the_rate);
 	tcase_add_test(tc, ticks_of_a_sleeping_thread_are_no_samples);

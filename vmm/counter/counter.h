@@ -162,6 +162,7 @@ bool counter_set_throttle(struct counter_set *set, struct counter_throttle *thro
 struct counter_statistics {
 	uint64_t overflows; /* returned by counter_set_collect */
 	uint64_t throttled; /* came together with another one, or were held back by the host */
+	uint64_t late;      /* parts of periods that passed before the next run of periods was armed, summed up */
 	uint64_t idle;      /* timer ticks that found no thread time consumed */
 	uint64_t expected;  /* what was counted, in periods */
 	uint64_t signals;   /* signals that announced overflows, throttled and idle ones included */

@@ -39,6 +39,7 @@ struct counter {
 
 	uint64_t overflows, throttled, idle, signals;
 	double expected;
+	double withheld; /* periods that the schedule gave up; whole ones are in `throttled`, too */
 };
 
 /* All members belong to the thread that opened the set; its signal handler shares those marked [h]. */

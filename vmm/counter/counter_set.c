@@ -68,8 +68,10 @@ static void run_end(struct counter *counter)
 static uint64_t schedule(struct counter_set *set, struct counter *counter)
 {
 	/* Whole periods that the host withheld are not made up for, nor is a timer that ran ahead of its thread. */
-	if (counter->value > counter->due + counter->nominal || counter->value + counter->nominal < counter->due)
+	if (counter->value > counter->due + counter->nominal || counter->value + counter->nominal < counter->due) {
+		counter->withheld += ((double)counter->value - (double)counter->due) / (double)counter->nominal;
 		counter->due = counter->value;
+	}
 	counter->due += ARM_EVERY * jittered(set, counter->nominal);
 	counter->armed = (counter->due - counter->value) / ARM_EVERY;
 	return counter->armed;
@@ -211,6 +213,7 @@ void counter_set_statistics(const struct counter_set *set, struct counter_statis
 		statistics->idle += counter->idle;
 		statistics->signals += counter->signals;
 		statistics->expected += (uint64_t)counter->expected;
+		statistics->late += (uint64_t)MAX(counter->withheld - (double)counter->throttled, 0);
 	}
 }
 

@@ -31,6 +31,7 @@ void sampler_statistics_set(struct sampler *sampler, const struct counter_statis
 	statistic_set(&sampler->statistics.intr_processed, statistics->signals);
 	statistic_set(&sampler->statistics.intr_ignored, statistics->ignored);
 	statistic_set(&sampler->statistics.expected, statistics->expected);
+	statistic_set(&sampler->statistics.late, statistics->late);
 	statistic_set(&sampler->statistics.dropbuf_task, announcer->dropped);
 	statistic_set(&sampler->statistics.mappings_later, announcer->later[ANNOUNCE_MAPPINGS]);
 	statistic_set(&sampler->statistics.build_ids_later, announcer->later[ANNOUNCE_BUILD_IDS]);

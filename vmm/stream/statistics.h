@@ -15,6 +15,7 @@
 	X(sample, "samples written to the ring")                                                                    \
 	X(overflow, "counter overflows seen: sample + dropbuf_sample + filtered + quirk")                           \
 	X(expected, "overflows that the counted events amount to, as of the last overflow")                         \
+	X(late, "parts of overflows that did not come, as the counter was set again late: the rest of expected")    \
 	X(buf, "times that the ring's reader was told to come: at the watermark, by a flush, at the end")           \
 	X(emptybuf, "flushes and ends that found nothing new in the ring")                                          \
 	X(dropbuf, "times that the ring was full, until there was room again: a PERF_RECORD_LOST each")             \
