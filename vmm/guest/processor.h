@@ -45,7 +45,7 @@ struct processor_frames {
 	enum step (*user_step)(const struct user_code *code, struct page_walk *memory, struct frame *frame,
 	                       enum unwind_end *end);
 	/*
-	 * At the first instruction of a kernel's function: the ip and the stack pointer become those behind its return.
+	 * At the first instruction of a function: the ip and the stack pointer become those behind its return.
 	 * False: they cannot be read, or a step from there on needs no help.
 	 */
 	bool (*leave)(struct guest *guest, struct guest_regs *regs);

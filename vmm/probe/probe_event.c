@@ -57,9 +57,18 @@ void probe_event_fill_task(struct firing *firing, struct probe_vcpu *cpu, struct
 	}
 }
 
+/* Whether there are tables for the code that runs: they find the caller of a function that has no frame yet. */
+static bool has_tables(const struct guest_regs *regs, const struct unwind_config *config)
+{
+	enum unwind_end end;
+
+	return guest_regs_user(regs) ? unwind_cells_find(config->code, guest_regs_ip(regs), &end) != NULL
+	                             : config->tables != NULL;
+}
+
 /*
  * At its first instruction, a function has not made its own frame yet: a walk along frame pointers would miss the
- * return address on top of the stack. ORC finds it.
+ * return address on top of the stack.
  */
 static unsigned chain_at_entry(const struct firing *firing, const struct unwind_config *config, uint64_t *chain)
 {
@@ -70,7 +79,7 @@ static unsigned chain_at_entry(const struct firing *firing, const struct unwind_
 	if (!processor_of(caller.processor)->frames->leave(guest, &caller))
 		return 0;
 	unsigned n = unwind(config, guest, &caller, NULL, chain + 1, &end);
-	chain[0] = chain[1]; /* PERF_CONTEXT_KERNEL */
+	chain[0] = chain[1]; /* PERF_CONTEXT_KERNEL, _USER */
 	chain[1] = guest_regs_ip(firing->regs);
 	return n + 1;
 }
@@ -86,7 +95,7 @@ unsigned probe_event_fill_chain(const struct firing *firing, uint64_t chain[PROB
 	config.code = firing->code;
 	if (!probe->options.stack || !firing->regs->valid)
 		return 0;
-	if (firing->at_entry && !config.tables && !guest_regs_user(firing->regs))
+	if (firing->at_entry && !has_tables(firing->regs, &config))
 		n = chain_at_entry(firing, &config, chain);
 	return n > 0 ? n : unwind(&config, probe->set->hub->guest, firing->regs, NULL, chain, &end);
 }

@@ -397,12 +397,14 @@ void user_fire(const struct user *self, const struct user_hit *hit, unsigned vcp
 		if (!hit->leaves || !probe_calls_leave(calls, hit->mm, guest_gprs_stack(gprs), &firing.values[1]))
 			return;
 		firing.values[0] = guest_gprs_result(gprs);
+		firing.at_entry = true; /* the frame is gone again */
 	} else if (self->program.operands) {
 		atomic_fetch_add_explicit(&probe->set->vcpus[vcpu].fault,
 		                          read_operands(self, hit->place, regs, gprs, firing.values),
 		                          memory_order_relaxed);
 	} else {
 		probe_read_arguments(gprs, firing.values);
+		firing.at_entry = probe->spec.kind == PROBE_PROGRAM && probe->spec.offset == 0;
 	}
 	probe_event_note(&firing);
 	probe_event_fire(&firing);
