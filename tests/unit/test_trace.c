@@ -95,6 +95,31 @@ START_TEST(reads_end_with_a_line)
 }
 END_TEST
 
+START_TEST(characters_are_read_whole)
+{
+	g_autoptr(GString) all = g_string_new(NULL);
+	uint64_t offset = 0;
+
+	trace_add(trace, 0, "zw\xc3\xb6lf \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x90\x84\xf0\x9f\x90\x84.");
+	while (offset < trace_head(trace)) {
+		g_autofree char *part = read_from(&offset, 4 + all->len % 3);
+
+		ck_assert_str_ne(part, "");
+		ck_assert(g_utf8_validate(part, -1, NULL));
+		g_string_append(all, part);
+	}
+	ck_assert_ptr_nonnull(strstr(all->str, ":vcpu0: zwölf 日本 🐄🐄.\n"));
+
+	/* A byte that begins no character is one. */
+	trace_add(trace, 0, "\xbf\xbf\xbf\xbf\xff");
+	while (offset < trace_head(trace)) {
+		g_autofree char *part = read_from(&offset, 4);
+
+		ck_assert_str_ne(part, "");
+	}
+}
+END_TEST
+
 START_TEST(long_lines_are_cut)
 {
 	g_autofree char *text = g_strnfill(2 * TRACE_TEXT_BYTES_MAX, 'x');
@@ -171,6 +196,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, a_text_of_several_lines_stays_together);
 	tcase_add_test(tc, kinds_are_switched);
 	tcase_add_test(tc, reads_end_with_a_line);
+	tcase_add_test(tc, characters_are_read_whole);
 	tcase_add_test(tc, long_lines_are_cut);
 	tcase_add_test(tc, the_newest_displace_the_oldest);
 	tcase_add_test(tc, writers_do_not_mix);

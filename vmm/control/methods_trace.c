@@ -5,6 +5,7 @@
 #include "control/method_priv.h"
 #include "guest/guest_debug.h"
 #include "guest/unwind.h"
+#include "lib/record/text.h"
 #include "probe/probe.h"
 
 #define TRACE_WRITE_BYTES_MAX 3072 /* of a client's text; TRACE_TEXT_BYTES_MAX has room for a call chain, too */
@@ -22,7 +23,7 @@ static json_t *method_trace_read(struct control_call *call, GError **error)
 	const json_t *given = json_object_get(call->arguments, "offset");
 	const json_t *max = json_object_get(call->arguments, "max-bytes");
 	uint64_t wanted = given ? (uint64_t)json_integer_value(given) : 0, offset = wanted, head = trace_head(trace);
-	size_t room = max ? (size_t)json_integer_value(max) : TRACE_READ_BYTES_MAX;
+	size_t room = max ? MAX((size_t)json_integer_value(max), TEXT_CHARACTER_BYTES_MAX) : TRACE_READ_BYTES_MAX;
 	g_autofree char *text = g_malloc(room + 1);
 
 	if (wanted > head) {
@@ -196,8 +197,8 @@ static const char *const states[] = {"on", "off", "toggle", NULL};
 static const struct method_argument trace_read_arguments[] = {
 	{"offset", "where to read: \"next\" of an earlier answer, on any connection; by default, the oldest line",
          ARGUMENT_INTEGER, .optional = true, .min = 0, .max = INT64_MAX},
-	{"max-bytes", "maximum bytes of text to return", ARGUMENT_INTEGER, .optional = true, .min = 1,
-         .max = TRACE_READ_BYTES_MAX, .preset = G_STRINGIFY(TRACE_READ_BYTES_MAX)},
+	{"max-bytes", "maximum bytes of text to return, whole characters; at least one of them", ARGUMENT_INTEGER,
+         .optional = true, .min = 1, .max = TRACE_READ_BYTES_MAX, .preset = G_STRINGIFY(TRACE_READ_BYTES_MAX)},
 	{"timeout-ms", "maximum time to wait for a line, in milliseconds", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
 	{0},

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/record/text.h"
+
 #define HEAD_BYTES_MAX 48u /* "[seconds.nanoseconds]:vcpu64: " */
 
 /* [a] atomic, [L] under lock, which is held for a copy of a line or an answer. */
@@ -122,7 +124,8 @@ void trace_add(struct trace *trace, uint32_t vcpu, const char *text)
 		return;
 	}
 	if (trace->bytes)
-		put_lines(trace, head, head_bytes, text, strnlen(text, TRACE_TEXT_BYTES_MAX));
+		put_lines(trace, head, head_bytes, text,
+		          text_whole_characters(text, strnlen(text, TRACE_TEXT_BYTES_MAX)));
 	pthread_mutex_unlock(&trace->lock);
 }
 
@@ -170,7 +173,7 @@ static size_t copy(const struct trace *trace, uint64_t offset, char *to, size_t 
 		if (to[i] == '\n')
 			whole = i + 1;
 	}
-	return whole != 0 ? whole : n;
+	return whole != 0 ? whole : text_whole_characters(to, n);
 }
 
 size_t trace_read(struct trace *trace, uint64_t *offset, char *to, size_t room)

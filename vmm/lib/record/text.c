@@ -40,6 +40,24 @@ static char *plain_end(char *at, const char *end)
 	return at;
 }
 
+static size_t character_bytes(unsigned char lead)
+{
+	if (lead < 0xc0 || lead >= 0xf8)
+		return 1;
+	return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+}
+
+size_t text_whole_characters(const char *text, size_t n)
+{
+	for (size_t back = 1; back <= n && back < TEXT_CHARACTER_BYTES_MAX; back++) {
+		const unsigned char byte = (unsigned char)text[n - back];
+
+		if ((byte & 0xc0) != 0x80)
+			return character_bytes(byte) > back ? n - back : n;
+	}
+	return n;
+}
+
 void text_make_printable(char *text)
 {
 	const char *end = text + PRINTABLE_BYTES_MAX;

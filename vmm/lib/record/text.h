@@ -27,6 +27,11 @@ static inline struct untrusted_text untrusted(const char *text)
  */
 bool text_is_control(gunichar c);
 
+#define TEXT_CHARACTER_BYTES_MAX 4u
+
+/* How many of the first n bytes end between characters: n, or up to three less. A byte outside UTF-8 is one. */
+size_t text_whole_characters(const char *text, size_t n);
+
 /* Puts "?" in the place of each byte of these and of what is not UTF-8; cuts after PRINTABLE_BYTES_MAX bytes. */
 void text_make_printable(char *text);
 /* The same as a new string; NULL gives "". */
