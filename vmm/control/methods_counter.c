@@ -242,10 +242,16 @@ static json_t *method_counter_detach(struct control_call *call, GError **error)
 	return operate_on_target(call, error, counter_detach);
 }
 
+/* JSON's integers have a sign: a counter goes on from 0 after the largest, and differences stay right. */
+static json_int_t counted_json(uint64_t value)
+{
+	return (json_int_t)(value & INT64_MAX);
+}
+
 static json_t *modes_json(const uint64_t modes[SAMPLER_MODES])
 {
-	return json_pack("{s:I, s:I, s:I}", "kernel", (json_int_t)modes[SAMPLER_KERNEL], "user",
-	                 (json_int_t)modes[SAMPLER_USER], "hypervisor", (json_int_t)modes[SAMPLER_HYPERVISOR]);
+	return json_pack("{s:I, s:I, s:I}", "kernel", counted_json(modes[SAMPLER_KERNEL]), "user",
+	                 counted_json(modes[SAMPLER_USER]), "hypervisor", counted_json(modes[SAMPLER_HYPERVISOR]));
 }
 
 static bool has_samples(const struct counter_request *request)
@@ -255,7 +261,7 @@ static bool has_samples(const struct counter_request *request)
 
 static json_t *value_json(const struct counter_value *value, const struct counter_request *request)
 {
-	json_t *object = json_pack("{s:I}", "value", (json_int_t)value->value);
+	json_t *object = json_pack("{s:I}", "value", counted_json(value->value));
 
 	if (has_samples(request)) {
 		json_object_set_new(object, "modes", modes_json(value->modes));
@@ -313,7 +319,7 @@ static json_t *method_counter_descriptors(struct control_call *call, GError **er
 
 		call->fds[call->n_fds++] = one->fd;
 		json_array_append_new(
-			vcpus, json_pack("{s:i, s:I}", "vcpu", (int)one->vcpu, "before", (json_int_t)one->before));
+			vcpus, json_pack("{s:i, s:I}", "vcpu", (int)one->vcpu, "before", counted_json(one->before)));
 	}
 	return json_pack("{s:o}", "vcpus", vcpus);
 }
@@ -498,7 +504,7 @@ static const struct method_member modes_members[] = {
 };
 
 #define VALUE_MEMBERS                                                                                                \
-	{"value", "events that were counted", MEMBER_INTEGER},                                                       \
+	{"value", "events that were counted, modulo 2^63", MEMBER_INTEGER},                                          \
 		{"enabled-ns", "of an exact counter: time that the vCPU threads ran while it was enabled",           \
 	         MEMBER_INTEGER, .optional = true},                                                                  \
 		{"running-ns", "of an exact counter: part of that time for which it had a counter of the PMU",       \
@@ -585,14 +591,15 @@ const struct control_method counter_methods[] = {
 	},
 	{
 		.name = "counter-attach",
-		.summary = "attaches a counter in a task mode to tasks of the guest; repeat it for more tasks",
+		.summary =
+			"attaches a counter in a task mode to tasks of the guest, running or not; repeat it for more tasks",
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_target_arguments,
 		.run = method_counter_attach,
 	},
 	{
 		.name = "counter-detach",
-		.summary = "undoes counter-attach with the same arguments",
+		.summary = "undoes counter-attach with the same arguments, running or not",
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_target_arguments,
 		.run = method_counter_detach,

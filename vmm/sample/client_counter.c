@@ -175,9 +175,9 @@ struct part_call {
 	GError *error;
 };
 
-static const struct task_targets *targets_of(const struct client_counter *counter)
+static bool by_task(const struct client_counter *counter)
 {
-	return counter_mode_is_task(counter->request.mode) ? &counter->targets : NULL;
+	return counter_mode_is_task(counter->request.mode);
 }
 
 static bool sampler_begin(struct client_counter *counter, unsigned vcpu, GError **error)
@@ -196,7 +196,7 @@ static bool sampler_begin(struct client_counter *counter, unsigned vcpu, GError 
 		.cgroups = counter->kernel->groups,
 		.cpu = session_task_cpu(counter->session, vcpu),
 		.first_event = COUNTER_EVENTS_MAX + counter->number,
-		.targets = targets_of(counter),
+		.targets = counter->matched,
 		.family = counter->families ? &counter->families[vcpu] : NULL,
 	};
 
@@ -232,14 +232,14 @@ static void start_on_vcpu(void *data)
 {
 	struct part_call *call = data;
 	struct client_counter *counter = call->counter;
-	const struct task_targets *targets = targets_of(counter);
 
 	if (counter->samplers) {
 		call->done = sampler_begin(counter, call->vcpu, &call->error);
 		return;
 	}
-	call->done = counting_start(&counter->countings[call->vcpu], &counter->request.event, targets, &call->error);
-	if (call->done && targets)
+	call->done = counting_start(&counter->countings[call->vcpu], &counter->request.event, counter->matched,
+	                            &call->error);
+	if (call->done && counter->matched)
 		current_task_note(counter, call->vcpu);
 }
 
@@ -320,7 +320,7 @@ static bool prepare(struct client_counter *counter, GError **error)
 	}
 	logs_begin(counter);
 	counter->probe.switched = on_switch;
-	return !targets_of(counter) ||
+	return !by_task(counter) ||
 	       switch_probe_add(&counter->probe, counter->guest, counter->kernel, "task-counting", error);
 }
 
@@ -328,7 +328,7 @@ static void unprepare(struct client_counter *counter)
 {
 	if (counter->samplers)
 		session_delivery_release(counter->session);
-	else if (targets_of(counter))
+	else if (by_task(counter))
 		switch_probe_remove(&counter->probe);
 }
 
@@ -336,17 +336,20 @@ bool client_counter_start(struct client_counter *counter, GError **error)
 {
 	if (counter->state == COUNTER_RUNNING)
 		return refuse(error, SESSION_ERROR_STATE, counter, "is already running");
-	if (targets_of(counter) && counter->targets.n == 0)
+	if (by_task(counter) && counter->targets.n == 0)
 		return refuse(error, SESSION_ERROR_STATE, counter, "has no task yet; attach it to one first");
 	if (counter->guest->state == GUEST_ENDED)
 		return refuse(error, SESSION_ERROR_STATE, counter, "cannot start: the guest has ended");
 	if (!prepare(counter, error))
 		return false;
+	if (by_task(counter))
+		counter->matched = g_memdup2(&counter->targets, sizeof(counter->targets));
 	for (unsigned i = 0; i < counter->guest->vcpus; i++) {
 		if (part_start(counter, i, error))
 			continue;
 		parts_stop(counter, i);
 		unprepare(counter);
+		g_clear_pointer(&counter->matched, g_free);
 		return false;
 	}
 	counter->state = COUNTER_RUNNING;
@@ -369,6 +372,7 @@ void client_counter_stop(struct client_counter *counter)
 {
 	unprepare(counter);
 	parts_stop(counter, counter->guest->vcpus);
+	g_clear_pointer(&counter->matched, g_free);
 	keep_counted(counter);
 	counter->state = COUNTER_STOPPED;
 }
@@ -423,6 +427,35 @@ bool client_counter_set_rate(struct client_counter *counter, const struct counte
 	return true;
 }
 
+static void retarget_on_vcpu(void *data)
+{
+	struct part_call *call = data;
+	struct client_counter *counter = call->counter;
+
+	if (counter->samplers) {
+		sampler_retarget(&counter->samplers[call->vcpu], counter->matched);
+		return;
+	}
+	counting_retarget(&counter->countings[call->vcpu], counter->matched);
+	current_task_note(counter, call->vcpu);
+}
+
+/* vCPU threads match against a copy, which is replaced on one after the other. */
+static void targets_renew(struct client_counter *counter)
+{
+	if (counter->state != COUNTER_RUNNING)
+		return;
+	g_autofree struct task_targets *before = counter->matched;
+
+	counter->matched = g_memdup2(&counter->targets, sizeof(counter->targets));
+	for (unsigned i = 0; i < counter->guest->vcpus; i++) {
+		struct part_call call = {.counter = counter, .vcpu = i};
+
+		if (counts_on(counter, i))
+			counter->guest->ops->run_on_vcpu(counter->guest, i, retarget_on_vcpu, &call);
+	}
+}
+
 /* Its index, or n. */
 static size_t target_find(const struct task_targets *targets, const struct task_target *target)
 {
@@ -437,7 +470,7 @@ bool client_counter_attach(struct client_counter *counter, const struct task_tar
 {
 	struct task_targets *targets = &counter->targets;
 
-	if (!targets_of(counter))
+	if (!by_task(counter))
 		return refuse(error, SESSION_ERROR_STATE, counter,
 		              "counts the whole guest; allocate one in a task mode");
 	if (target_find(targets, target) < targets->n)
@@ -451,6 +484,7 @@ bool client_counter_attach(struct client_counter *counter, const struct task_tar
 		return false;
 	}
 	targets->targets[targets->n++] = *target;
+	targets_renew(counter);
 	return true;
 }
 
@@ -462,6 +496,7 @@ bool client_counter_detach(struct client_counter *counter, const struct task_tar
 	if (i == targets->n)
 		return refuse(error, SESSION_ERROR_STATE, counter, "is not attached to it");
 	targets->targets[i] = targets->targets[--targets->n];
+	targets_renew(counter);
 	return true;
 }
 
@@ -512,7 +547,7 @@ static void descriptor_on_vcpu(void *data)
 bool client_counter_descriptors(struct client_counter *counter, struct counter_descriptors *descriptors, GError **error)
 {
 	descriptors->n = 0;
-	if (counter->samplers || targets_of(counter) || counter->state != COUNTER_RUNNING)
+	if (counter->samplers || by_task(counter) || counter->state != COUNTER_RUNNING)
 		return refuse(error, SESSION_ERROR_STATE, counter,
 		              "has no descriptors to read: it must count the whole guest exactly, and run");
 	for (unsigned i = 0; i < counter->guest->vcpus; i++) {

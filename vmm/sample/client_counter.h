@@ -76,7 +76,7 @@ struct counter_value {
 };
 
 /*
- * vCPU threads read config, unwind, targets, layout and the probe while it runs, and the main thread leaves them alone.
+ * vCPU threads read config, unwind, matched, layout and the probe while it runs, and the main thread leaves them alone.
  */
 struct client_counter {
 	struct switch_probe probe; /* first; for an exact counter in a task mode */
@@ -87,10 +87,11 @@ struct client_counter {
 	struct counter_request request;
 	enum counter_state state;
 	struct task_targets targets;
-	const struct os_kernel *kernel;          /* the session's */
-	struct task_claims *claims;              /* of its samplers or logs; NULL without rings */
-	struct session_config config;            /* of its samplers */
-	struct unwind_config unwind;             /* with call chains */
+	struct task_targets *matched;   /* what they were when it was started or they last changed; NULL: not running */
+	const struct os_kernel *kernel; /* the session's */
+	struct task_claims *claims;     /* of its samplers or logs; NULL without rings */
+	struct session_config config;   /* of its samplers */
+	struct unwind_config unwind;    /* with call chains */
 	const struct counter_delivery *delivery; /* of its samplers */
 	struct sampler *samplers;                /* one for each vCPU; NULL: it counts exactly */
 	struct task_family *families;            /* one for each vCPU, with a task mode */

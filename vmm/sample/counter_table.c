@@ -161,7 +161,7 @@ bool counter_set_rate(struct counter_table *table, const void *key, unsigned num
 bool counter_attach(struct counter_table *table, const void *key, unsigned number, const struct task_target *target,
                     GError **error)
 {
-	struct client_counter *counter = find_at_rest(table, key, number, error);
+	struct client_counter *counter = find(table, key, number, error);
 
 	return counter && client_counter_attach(counter, target, error);
 }
@@ -169,7 +169,7 @@ bool counter_attach(struct counter_table *table, const void *key, unsigned numbe
 bool counter_detach(struct counter_table *table, const void *key, unsigned number, const struct task_target *target,
                     GError **error)
 {
-	struct client_counter *counter = find_at_rest(table, key, number, error);
+	struct client_counter *counter = find(table, key, number, error);
 
 	return counter && client_counter_detach(counter, target, error);
 }
@@ -181,11 +181,6 @@ bool counter_read(struct counter_table *table, const void *key, unsigned number,
 
 	if (!counter)
 		return false;
-	if (counter->state == COUNTER_ALLOCATED) {
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
-		            "cannot read counter %u: it has not been started yet", number);
-		return false;
-	}
 	client_counter_read(counter, values);
 	return true;
 }

@@ -139,6 +139,12 @@ int counting_descriptor(struct counting *counting, uint64_t *before)
 	return counter_meter_descriptor(counting->meter);
 }
 
+void counting_retarget(struct counting *counting, const struct task_targets *targets)
+{
+	if (counting->meter)
+		counting->targets = targets;
+}
+
 void counting_stop(struct counting *counting)
 {
 	if (!counting->meter)

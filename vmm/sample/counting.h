@@ -36,6 +36,8 @@ void counting_init(struct counting *counting, struct session *session, unsigned 
 bool counting_start(struct counting *counting, const struct counter_event *event, const struct task_targets *targets,
                     GError **error);
 void counting_stop(struct counting *counting);
+/* Other targets from the next counting_switched on, until counting_stop. Only if it had some before. */
+void counting_retarget(struct counting *counting, const struct task_targets *targets);
 /*
  * As counter_meter_descriptor, with what was counted before the descriptor's counter began in *before. -1: it is
  * stopped, too.

@@ -588,6 +588,12 @@ bool sampler_open(struct sampler *sampler, const struct sampler_config *config, 
 	return sampler->sampling != NULL;
 }
 
+void sampler_retarget(struct sampler *sampler, const struct task_targets *targets)
+{
+	if (sampler->sampling)
+		sampler->sampling->targets = targets;
+}
+
 /* The sample_id of records that no overflow has caused. */
 static struct record_id own_id(const struct sampling *sampling, uint64_t time_ns)
 {

@@ -53,6 +53,9 @@ struct sampler_config {
 	struct task_family *family;         /* with targets */
 };
 
+/* On the vCPU's thread: other targets from now on, borrowed as those of sampler_open. */
+void sampler_retarget(struct sampler *sampler, const struct task_targets *targets);
+
 /* Both on the vCPU's thread. `ring` is borrowed as the configuration is; NULL: samples only count. */
 bool sampler_open(struct sampler *sampler, const struct sampler_config *config, struct ring *ring, GError **error);
 void sampler_close(struct sampler *sampler);
