@@ -9,7 +9,12 @@
 
 bool control_call_wait(struct control_call *call)
 {
-	int64_t timeout_us = json_integer_value(json_object_get(call->arguments, "timeout-ms")) * 1000;
+	return control_call_wait_ms(call, json_integer_value(json_object_get(call->arguments, "timeout-ms")));
+}
+
+bool control_call_wait_ms(struct control_call *call, int64_t timeout_ms)
+{
+	const int64_t timeout_us = timeout_ms * 1000;
 
 	call->wait = !call->last && timeout_us > 0;
 	if (call->wait && !call->connection->waiting)

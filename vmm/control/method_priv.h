@@ -114,6 +114,8 @@ json_t *argument_limits(const struct method_argument *argument);
  * without an error, and is called again.
  */
 bool control_call_wait(struct control_call *call);
+/* The same for a time that the client does not choose. */
+bool control_call_wait_ms(struct control_call *call, int64_t timeout_ms);
 
 /*
  * Text from outside (a guest's console, a path) as a JSON string: bytes that are not UTF-8 are replaced, and text

@@ -11,6 +11,9 @@
 #define TRACE_WRITE_BYTES_MAX 3072 /* of a client's text; TRACE_TEXT_BYTES_MAX has room for a call chain, too */
 #define TRACE_SYMBOL_BYTES_MAX 80  /* of a function's name in a call chain */
 
+/* How long a line waits for the registers of its vCPU: on a busy guest, they are not known at every moment. */
+#define TRACE_STACK_WAIT_MS 100
+
 #define TRACE_READ_BYTES_MAX 16384 /* if each of them becomes U+FFFD, the answer still fits into a line */
 
 #define X(id, name, help) [id] = name,
@@ -45,6 +48,7 @@ static json_t *method_trace_read(struct control_call *call, GError **error)
 /* ---- the call chain below a line ---- */
 
 struct stack_call {
+	bool may_come; /* the registers, if they are not known now */
 	struct guest *guest;
 	unsigned vcpu;
 	struct unwind_config unwind;
@@ -75,49 +79,71 @@ static void frame_append(GString *text, const struct symtab *symtab, uint64_t ad
 		g_string_append_printf(text, "\t0x%" PRIx64 "\n", address);
 }
 
-static bool stack_append(struct control_call *call, const json_t *vcpu, GString *text, GError **error)
+static void stack_read(const struct control_call *call, struct stack_call *stack)
 {
 	struct guest *guest = call->server->guest;
-	struct stack_call stack = {
+
+	*stack = (struct stack_call){
 		.guest = guest,
-		.vcpu = (unsigned)json_integer_value(vcpu),
+		.vcpu = (unsigned)json_integer_value(json_object_get(call->arguments, "vcpu")),
 		.unwind = session_unwinding(call->server->session),
 	};
+	stack->unwind.user = true;
+	stack->may_come = guest->debug && guest->ops->run_on_vcpu(guest, stack->vcpu, stack_on_vcpu, stack);
+}
 
-	stack.unwind.user = true;
-	if (!vcpu) {
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
-		            "argument \"stack\" of trace-write needs \"vcpu\": the call chain is that of a vCPU");
-		return false;
-	}
-	if (guest->debug)
-		guest->ops->run_on_vcpu(guest, stack.vcpu, stack_on_vcpu, &stack);
-	if (stack.n == 0) {
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE,
-		            "cannot read the call chain of vCPU %u: its registers are not known now", stack.vcpu);
-		return false;
-	}
+static void stack_append(const struct control_call *call, const struct stack_call *stack, GString *text)
+{
 	const struct symtab *symtab = probe_hub_symtab(call->server->probes, NULL);
 
-	g_string_append(text, g_str_has_suffix(text->str, "\n") ? "\tBacktrace:\n" : "\n\tBacktrace:\n");
-	for (unsigned i = 1; i < stack.n; i++)
-		if (stack.chain[i] < PERF_CONTEXT_MAX)
-			frame_append(text, symtab, stack.chain[i], stack.chain[i - 1] < PERF_CONTEXT_MAX);
-	return true;
+	if (!g_str_has_suffix(text->str, "\n"))
+		g_string_append_c(text, '\n');
+	if (stack->n == 0) {
+		g_string_append_printf(text, "\tNo backtrace: the registers of vCPU %u are not known now\n",
+		                       stack->vcpu);
+		return;
+	}
+	g_string_append(text, "\tBacktrace:\n");
+	for (unsigned i = 1; i < stack->n; i++)
+		if (stack->chain[i] < PERF_CONTEXT_MAX)
+			frame_append(text, symtab, stack->chain[i], stack->chain[i - 1] < PERF_CONTEXT_MAX);
+}
+
+static bool trace_write_check(const struct control_call *call, bool with_stack, GError **error)
+{
+	const json_t *vcpu = json_object_get(call->arguments, "vcpu");
+
+	if (vcpu)
+		return control_vcpu_check(call->server->guest, json_integer_value(vcpu), error);
+	if (with_stack)
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+		            "argument \"stack\" of trace-write needs \"vcpu\": the call chain is that of a vCPU");
+	return !with_stack;
 }
 
 static json_t *method_trace_write(struct control_call *call, GError **error)
 {
 	struct trace *trace = call->server->trace;
 	const json_t *vcpu = json_object_get(call->arguments, "vcpu");
+	const bool with_stack = json_is_true(json_object_get(call->arguments, "stack"));
 	g_autoptr(GString) text = g_string_new(json_string_value(json_object_get(call->arguments, "text")));
+	struct stack_call stack;
 
-	if ((vcpu && !control_vcpu_check(call->server->guest, json_integer_value(vcpu), error)) ||
-	    (json_is_true(json_object_get(call->arguments, "stack")) && !stack_append(call, vcpu, text, error)))
+	if (!trace_write_check(call, with_stack, error))
 		return NULL;
+	if (with_stack) {
+		stack_read(call, &stack);
+		if (stack.n == 0 && stack.may_come && control_call_wait_ms(call, TRACE_STACK_WAIT_MS))
+			return NULL;
+		stack_append(call, &stack, text);
+	}
 	trace_set(trace, TRACE_EXITS, trace_wants(trace, TRACE_EXITS)); /* makes the ring, if there is none */
 	trace_add(trace, vcpu ? (uint32_t)json_integer_value(vcpu) : TRACE_NO_VCPU, text->str);
-	return json_pack("{s:I}", "next", (json_int_t)trace_head(trace));
+	json_t *answer = json_pack("{s:I}", "next", (json_int_t)trace_head(trace));
+
+	if (with_stack)
+		json_object_set_new(answer, "stack", json_boolean(stack.n != 0));
+	return answer;
 }
 
 /* The vCPUs are watched only while exits are traced. */
@@ -208,8 +234,9 @@ static const struct method_argument trace_write_arguments[] = {
 	{"text", "text of one line or several", ARGUMENT_STRING, .min = 1, .max = TRACE_WRITE_BYTES_MAX},
 	{"vcpu", "vCPU that the line is about; by default, the engine", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = GUEST_VCPUS_MAX - 1},
-	{"stack", "whether to add the present call chain of that vCPU, a line for each frame", ARGUMENT_BOOLEAN,
-         .optional = true, .preset = "false"},
+	{"stack",
+         "whether to add the present call chain of that vCPU, a line for each frame; if its registers are not known for 100 ms, the text is written without",
+         ARGUMENT_BOOLEAN, .optional = true, .preset = "false"},
 	{0},
 };
 
@@ -235,6 +262,7 @@ static const struct method_member trace_read_members[] = {
 
 static const struct method_member trace_write_members[] = {
 	{"next", "offset behind the last line", MEMBER_INTEGER},
+	{"stack", "with stack: whether the call chain was written, too", MEMBER_BOOLEAN, .optional = true},
 	{0},
 };
 
