@@ -5,6 +5,7 @@
 #include <vprof/exit.h>
 
 #include "read_ring.h"
+#include "ring_account.h"
 #include "run_suite.h"
 #include "sample/counting_log.h"
 #include "task_pages.h"
@@ -195,6 +196,24 @@ START_TEST(a_full_ring_drops_slices_and_counts_them)
 }
 END_TEST
 
+/* With every kind of reader, each slice was read, is in the ring or was lost. */
+START_TEST(slices_are_read_or_lost)
+{
+	struct task shell = task_make(1, 7, "sh"), init = task_make(0, 1, "init");
+	struct ring_account account = {NULL};
+
+	for (unsigned i = 0; i < 60; i++) {
+		for (unsigned j = 0; j < 10; j++)
+			run(0, j % 2 == 0 ? &shell : &init, 1);
+		account_turn(&account, ring, (enum account_reader)_i);
+	}
+	counting_log_end(&logs[0], NULL);
+	ck_assert_uint_eq(statistics().sample + statistics().dropbuf_sample, 600);
+	ck_assert_uint_eq(statistics().readevt, account.samples + account.others);
+	account_close(&account, ring, 600);
+}
+END_TEST
+
 START_TEST(a_full_ring_stalls_the_count)
 {
 	const struct counter_reading slice = {.value = 1, .enabled_ns = 3, .running_ns = 2};
@@ -240,6 +259,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tests, a_switch_that_was_not_seen);
 	tcase_add_test(tests, tasks_without_a_slot_have_no_total);
 	tcase_add_test(tests, a_full_ring_drops_slices_and_counts_them);
+	tcase_add_loop_test(tests, slices_are_read_or_lost, 0, ACCOUNT_READERS);
 	tcase_add_test(tests, a_full_ring_stalls_the_count);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -163,6 +163,38 @@ static void *writer(void *data)
 }
 
 /* No writer waits, and each line is whole. */
+/* Of a reader that is slow (0), has stopped (1), or begins again where another one died (2). */
+START_TEST(lines_are_read_or_missed)
+{
+	static const unsigned lines = 40000; /* more than the trace keeps */
+	uint64_t offset = 0, published = 0, read = 0, missed = 0;
+
+	for (unsigned i = 0; i < lines; i++) {
+		trace_add(trace, 0, "a line that is to be read");
+		if (_i == 1 || i % 100 != 0)
+			continue;
+		g_autofree char *text = read_from(&offset, 1000);
+
+		read += strlen(text);
+		missed += offset - strlen(text) - published;
+		published = offset;
+		if (_i == 2)
+			g_free(read_from(&offset, 1000)); /* dies before it says so */
+		offset = published;
+	}
+	while (offset < trace_head(trace)) {
+		g_autofree char *text = read_from(&offset, 16384);
+
+		read += strlen(text);
+		missed += offset - strlen(text) - published;
+		published = offset;
+	}
+	ck_assert_uint_eq(read + missed, trace_head(trace));
+	ck_assert_uint_gt(missed, 0);
+	ck_assert_uint_eq(trace_dropped(trace), 0);
+}
+END_TEST
+
 START_TEST(writers_do_not_mix)
 {
 	pthread_t threads[WRITERS];
@@ -199,6 +231,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, characters_are_read_whole);
 	tcase_add_test(tc, long_lines_are_cut);
 	tcase_add_test(tc, the_newest_displace_the_oldest);
+	tcase_add_loop_test(tc, lines_are_read_or_missed, 0, 3);
 	tcase_add_test(tc, writers_do_not_mix);
 	suite_add_tcase(suite, tc);
 	return suite;
