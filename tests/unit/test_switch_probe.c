@@ -10,6 +10,8 @@
 #define TASKS_GPA UINT64_C(0x40000)
 #define PER_CPU (TASKS + 0x800) /* begins with its own address */
 #define SWITCH_TO UINT64_C(0xffffffff81001000)
+#define SET_COMM UINT64_C(0xffffffff81002000)
+#define NAME (TASKS + 0xe00) /* that a task is given */
 
 GQuark session_error_quark(void)
 {
@@ -18,7 +20,8 @@ GQuark session_error_quark(void)
 
 static struct fake_guest fake;
 static struct kernel_layout kernel;
-static struct guest_breakpoint *placed;
+static struct guest_breakpoint *placed, *naming;
+static bool none_left;
 static struct guest_regs regs;
 static unsigned switches;
 static struct task previous, next;
@@ -27,14 +30,18 @@ static bool knows_previous, knows_next;
 static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpoint, GError **error G_GNUC_UNUSED)
 {
 	ck_assert_ptr_eq(guest, &fake.guest);
-	placed = breakpoint;
+	if (none_left)
+		return false;
+	*(breakpoint->at.value == SET_COMM ? &naming : &placed) = breakpoint;
 	return true;
 }
 
 static void breakpoint_remove(struct guest *guest G_GNUC_UNUSED, struct guest_breakpoint *breakpoint)
 {
-	ck_assert_ptr_eq(breakpoint, placed);
-	placed = NULL;
+	struct guest_breakpoint **of = breakpoint->at.value == SET_COMM ? &naming : &placed;
+
+	ck_assert_ptr_eq(breakpoint, *of);
+	*of = NULL;
 }
 
 static const struct guest_debug_ops debug_ops = {.breakpoint_add = breakpoint_add,
@@ -69,9 +76,11 @@ static void setup(void)
 	kernel = (struct kernel_layout){
 		.has_tasks = true,
 		.switch_to = {SWITCH_TO},
-		.tasks = {.pid = 4, .tgid = 0, .start_time = 0x10, .comm = 0x20, .mm = 0x40},
+		.set_comm = {SET_COMM},
+		.tasks = {.current_task = 8, .pid = 4, .tgid = 0, .start_time = 0x10, .comm = 0x20, .mm = 0x40},
 	};
 	switches = 0;
+	none_left = false;
 	kernel_layout_settle(&kernel);
 }
 
@@ -128,6 +137,55 @@ START_TEST(what_cannot_be_read_is_not_known)
 }
 END_TEST
 
+static void call_set_comm(uint64_t task, const char *name)
+{
+	const struct guest_gprs gprs = {.rdi = task, .rsi = NAME};
+
+	g_strlcpy((char *)fake.ram + TASKS_GPA + NAME - TASKS, name, 64);
+	naming->hit(naming, 1, &regs, &gprs);
+}
+
+START_TEST(a_name_is_a_switch_to_oneself)
+{
+	uint64_t shell = task_make(0, 7, 7, "sh"), thread = task_make(1, 9, 10, "worker");
+
+	fake_write(&fake, TASKS_GPA + PER_CPU - TASKS + 8, shell);
+	ck_assert(switch_probe_add(&probe, &fake.guest, &kernel.os, "a test", NULL));
+	ck_assert_ptr_null(naming); /* unless it is wanted */
+	switch_probe_see_names(&probe);
+	switch_probe_see_names(&probe);
+	ck_assert_str_eq(naming->what, "a test");
+	call_set_comm(shell, "a-program-with-a-long-name");
+	ck_assert_uint_eq(switches, 1);
+	ck_assert_uint_eq(previous.tid, 7);
+	ck_assert_str_eq(previous.comm, "sh");
+	ck_assert_uint_eq(next.tid, 7);
+	ck_assert_str_eq(next.comm, "a-program-with-");
+	/* Another thread's name, and what cannot be read. */
+	call_set_comm(thread, "other");
+	naming->hit(naming, 1, &regs, &(struct guest_gprs){.rdi = shell, .rsi = TASKS + 4096});
+	ck_assert_uint_eq(switches, 1);
+	switch_probe_remove(&probe);
+	ck_assert_ptr_null(naming);
+	ck_assert_ptr_null(placed);
+}
+END_TEST
+
+START_TEST(names_are_no_need)
+{
+	ck_assert(switch_probe_add(&probe, &fake.guest, &kernel.os, "a test", NULL));
+	none_left = true;
+	switch_probe_see_names(&probe);
+	ck_assert_ptr_null(naming);
+	kernel.set_comm.value = 0;
+	none_left = false;
+	switch_probe_see_names(&probe);
+	ck_assert_ptr_null(naming);
+	switch_probe_remove(&probe);
+	ck_assert_ptr_null(placed);
+}
+END_TEST
+
 static void refused(const char *why)
 {
 	g_autoptr(GError) error = NULL;
@@ -161,6 +219,8 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, NULL);
 	tcase_add_test(tests, its_arguments_are_the_tasks);
 	tcase_add_test(tests, what_cannot_be_read_is_not_known);
+	tcase_add_test(tests, a_name_is_a_switch_to_oneself);
+	tcase_add_test(tests, names_are_no_need);
 	tcase_add_test(tests, what_is_missing_is_said);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -88,6 +88,11 @@ struct os_switches {
 	gva_t (*at)(const struct os_kernel *kernel);
 	/* There: the addresses of the task that is left, and of the next one. */
 	void (*tasks)(const struct guest_gprs *gprs, uint64_t *previous, uint64_t *next);
+	/* Every change of a task's name goes through here; 0: not found. */
+	gva_t (*rename_at)(const struct os_kernel *kernel);
+	/* There: the address of the task, and the name that it is given. False: that cannot be read. */
+	bool (*renamed)(struct page_walk *walk, const struct guest_gprs *gprs, uint64_t *task,
+	                char comm[TASK_COMM_BYTES]);
 	/* What ends waits; 0: not found. */
 	gva_t (*wake_at)(const struct os_kernel *kernel);
 	/* There: the address of the task to be woken, */

@@ -27,6 +27,7 @@ static void layouts_load(struct kernel_layout *layout, const struct image *image
 
 	layout->has_tasks = task_layout_load(image, symtab, types, &layout->tasks, &error);
 	layout->switch_to = kernel_symbol(symtab, "__switch_to");
+	layout->set_comm = kernel_symbol(symtab, "__set_task_comm");
 	layout->wake_up = kernel_symbol(symtab, "try_to_wake_up");
 	processor->load(layout, symtab, types);
 	if (!layout->has_tasks) {

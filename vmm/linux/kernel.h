@@ -34,6 +34,7 @@ struct kernel_layout {
 	struct lock_layout locks;
 	struct inode_layout inodes;
 	gva_t switch_to; /* __switch_to, which every context switch goes through; 0: not found */
+	gva_t set_comm;  /* __set_task_comm, which names every task, at exec and by prctl; 0: not found */
 	gva_t wake_up;   /* try_to_wake_up, which ends every wait; 0: not found */
 	/* Per-CPU, relative to the area: __preempt_count, which tells interrupts from tasks; 0: not found. */
 	gva_t preempt_count;

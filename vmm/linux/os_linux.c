@@ -139,6 +139,19 @@ static void switches_tasks(const struct guest_gprs *gprs, uint64_t *previous, ui
 	*next = guest_gprs_argument(gprs, 1);
 }
 
+static gva_t switches_rename_at(const struct os_kernel *kernel)
+{
+	return layout_of(kernel)->set_comm;
+}
+
+/* __set_task_comm(struct task_struct *tsk, const char *buf, bool exec) */
+static bool switches_renamed(struct page_walk *walk, const struct guest_gprs *gprs, uint64_t *task,
+                             char comm[TASK_COMM_BYTES])
+{
+	*task = guest_gprs_argument(gprs, 0);
+	return task_comm_read(walk, (gva_t){guest_gprs_argument(gprs, 1)}, comm);
+}
+
 static gva_t switches_wake_at(const struct os_kernel *kernel)
 {
 	return layout_of(kernel)->wake_up;
@@ -177,6 +190,8 @@ static bool switches_in_interrupt(const struct os_kernel *kernel, struct page_wa
 static const struct os_switches switches = {
 	.at = switches_at,
 	.tasks = switches_tasks,
+	.rename_at = switches_rename_at,
+	.renamed = switches_renamed,
 	.wake_at = switches_wake_at,
 	.woken = switches_woken,
 	.wakes = switches_wakes,

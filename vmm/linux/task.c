@@ -85,6 +85,14 @@ static bool comm_clean(char comm[TASK_COMM_BYTES])
 	return true;
 }
 
+bool task_comm_read(struct page_walk *walk, gva_t at, char comm[TASK_COMM_BYTES])
+{
+	if (!kernel_read(walk, at.value, comm, TASK_COMM_BYTES))
+		return false;
+	comm[TASK_COMM_BYTES - 1] = '\0';
+	return comm_clean(comm);
+}
+
 /* Uses the page tables of the vCPU, or the kernel's own. */
 static bool tables_open(struct page_walk *walk, const struct task_layout *layout, const struct task_cpu *cpu,
                         struct guest *guest, const struct guest_regs *regs)

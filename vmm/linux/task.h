@@ -50,6 +50,9 @@ bool task_layout_load(const struct image *image, const struct symtab *symtab, co
 bool task_read(const struct task_layout *layout, const struct task_cpu *cpu, struct guest *guest,
                const struct guest_regs *regs, struct page_walk *walk, struct task *task);
 
+/* A name at an address of the kernel, as a task would have it: cut there, control characters replaced. */
+bool task_comm_read(struct page_walk *walk, gva_t at, char comm[TASK_COMM_BYTES]);
+
 /* As task_read, for the task with its task_struct at `address`. */
 bool task_read_at(const struct task_layout *layout, const struct task_cpu *cpu, struct guest *guest,
                   const struct guest_regs *regs, uint64_t address, struct page_walk *walk, struct task *task);

@@ -320,8 +320,14 @@ static bool prepare(struct client_counter *counter, GError **error)
 	}
 	logs_begin(counter);
 	counter->probe.switched = on_switch;
-	return !by_task(counter) ||
-	       switch_probe_add(&counter->probe, counter->guest, counter->kernel, "task-counting", error);
+	if (!by_task(counter))
+		return true;
+	if (!switch_probe_add(&counter->probe, counter->guest, counter->kernel, "task-counting", error))
+		return false;
+	for (size_t i = 0; i < counter->targets.n; i++)
+		if (counter->targets.targets[i].kind == TASK_TARGET_COMM)
+			switch_probe_see_names(&counter->probe);
+	return true;
 }
 
 static void unprepare(struct client_counter *counter)
@@ -440,11 +446,13 @@ static void retarget_on_vcpu(void *data)
 	current_task_note(counter, call->vcpu);
 }
 
-/* vCPU threads match against a copy, which is replaced on one after the other. */
-static void targets_renew(struct client_counter *counter)
+/* vCPU threads match against a copy, which is replaced on one after the other. `added`: is new among them; NULL. */
+static void targets_renew(struct client_counter *counter, const struct task_target *added)
 {
 	if (counter->state != COUNTER_RUNNING)
 		return;
+	if (added && added->kind == TASK_TARGET_COMM && !counter->samplers)
+		switch_probe_see_names(&counter->probe);
 	g_autofree struct task_targets *before = counter->matched;
 
 	counter->matched = g_memdup2(&counter->targets, sizeof(counter->targets));
@@ -484,7 +492,7 @@ bool client_counter_attach(struct client_counter *counter, const struct task_tar
 		return false;
 	}
 	targets->targets[targets->n++] = *target;
-	targets_renew(counter);
+	targets_renew(counter, target);
 	return true;
 }
 
@@ -496,7 +504,7 @@ bool client_counter_detach(struct client_counter *counter, const struct task_tar
 	if (i == targets->n)
 		return refuse(error, SESSION_ERROR_STATE, counter, "is not attached to it");
 	targets->targets[i] = targets->targets[--targets->n];
-	targets_renew(counter);
+	targets_renew(counter, NULL);
 	return true;
 }
 

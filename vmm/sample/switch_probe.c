@@ -25,6 +25,27 @@ static void probe_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const 
 	probe->switched(probe, vcpu, &view, knows_previous ? &previous : NULL, knows_next ? &next : NULL);
 }
 
+static void rename_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                       const struct guest_gprs *gprs)
+{
+	struct switch_probe *probe =
+		(struct switch_probe *)((char *)breakpoint - offsetof(struct switch_probe, rename));
+	const struct os_kernel *kernel = probe->kernel;
+	struct task_cpu cpu = {0};
+	struct page_walk walk;
+	struct task task;
+	uint64_t renamed;
+
+	task_cpu_note(&cpu, regs);
+	if (!kernel->tasks->read(kernel, &cpu, probe->guest, regs, &walk, &task))
+		return;
+	const struct task_view view = {kernel, &walk, regs};
+	struct task after = task;
+
+	if (kernel->switches->renamed(&walk, gprs, &renamed, after.comm) && renamed == task.address)
+		probe->switched(probe, vcpu, &view, &task, &after);
+}
+
 bool switch_probe_add(struct switch_probe *probe, struct guest *guest, const struct os_kernel *kernel, const char *what,
                       GError **error)
 {
@@ -43,11 +64,24 @@ bool switch_probe_add(struct switch_probe *probe, struct guest *guest, const str
 	}
 	probe->guest = guest;
 	probe->kernel = kernel;
+	probe->sees_names = false;
 	probe->breakpoint = (struct guest_breakpoint){.at = at, .what = what, .hit = probe_hit};
 	return guest->debug->breakpoint_add(guest, &probe->breakpoint, error);
 }
 
+void switch_probe_see_names(struct switch_probe *probe)
+{
+	const gva_t at = probe->kernel->switches->rename_at(probe->kernel);
+
+	if (probe->sees_names || at.value == 0)
+		return;
+	probe->rename = (struct guest_breakpoint){.at = at, .what = probe->breakpoint.what, .hit = rename_hit};
+	probe->sees_names = probe->guest->debug->breakpoint_add(probe->guest, &probe->rename, NULL);
+}
+
 void switch_probe_remove(struct switch_probe *probe)
 {
+	if (probe->sees_names)
+		probe->guest->debug->breakpoint_remove(probe->guest, &probe->rename);
 	probe->guest->debug->breakpoint_remove(probe->guest, &probe->breakpoint);
 }
