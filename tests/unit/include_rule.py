@@ -108,7 +108,7 @@ KNOWING = {
 DECLARED = re.compile(r"^#define (\w+)|\b((?:struct|enum) \w+)(?= ?[{;])|\b([a-z]\w+)\((?!\*)[^;{]*\)(?:;|\n\{)|^\t([A-Z][A-Z0-9_]+)\b(?=[ ,=])", re.MULTILINE)
 OF_KERNELS = re.compile(r"""\b(?:task_struct|mm_struct|vm_area_struct|signal_struct|thread_struct|css_set|kernfs_node|address_space|super_block
     |xa_node|maple_tree|bin_attribute|module_notes_attrs|mod_kallsyms|mutex_waiter|rwsem_waiter|inactive_task_frame|pcpu_hot|init_task
-    |__per_cpu_offset|hardirq_stack_ptr|__switch_to|try_to_wake_up|page_offset_base|vmemmap_base)\b""", re.VERBOSE)
+    |__per_cpu_offset|hardirq_stack_ptr|__switch_to|__set_task_comm|try_to_wake_up|page_offset_base|vmemmap_base)\b""", re.VERBOSE)
 OUTSIDE = {
     "vmm/attach/bpf": "programs that the host's Linux runs",
     "vmm/exits/bpf": "programs that the host's Linux runs",

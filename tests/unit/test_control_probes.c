@@ -293,6 +293,11 @@ START_TEST(mappings)
 	peer_refused(&peer,
 	             "{\"execute\":\"mapping-read\",\"arguments\":{\"address\":\"0x1000\",\"bytes\":4,\"vcpu\":1}}",
 	             "WrongState", "do not map them");
+	peer_refused(&peer,
+	             "{\"execute\":\"mapping-read\",\"arguments\":{\"address\":\"0x1000\",\"pid\":1,\"bytes\":4}}",
+	             "InvalidArgument", "excludes");
+	peer_refused(&peer, "{\"execute\":\"mapping-read\",\"arguments\":{\"address\":\"0x1000\",\"pid\":1}}",
+	             "Unsupported", "of process 1: ");
 }
 END_TEST
 

@@ -107,6 +107,26 @@ bool control_task_targets(const json_t *arguments, struct task_targets *targets,
 /* {"type", "choices" or "min" and "max"}: what fits. */
 json_t *argument_limits(const struct method_argument *argument);
 
+/* ---- methods_file.c ---- */
+
+struct os_file;
+struct os_files;
+
+/* A part of a file that the guest has in memory, on its way to a client. */
+struct file_copy {
+	struct guest *guest;
+	const struct os_files *files;
+	struct os_file *file;
+	uint64_t mapping;   /* what names its pages */
+	uint64_t bytes;     /* of the file */
+	uint64_t begin;     /* where the copy begins in the file */
+	uint64_t size;      /* of the copy */
+	uint64_t from, end; /* the part of the file that is copied into it; `from` begins a page */
+	uint64_t pages;     /* of it that were in memory; the others stay holes */
+};
+/* The copy goes with the answer, sealed. Error: CONTROL_ERROR_GENERIC. */
+bool control_file_copy(struct control_call *call, struct file_copy *copy, GError **error);
+
 /* ---- answer.c: what several methods answer with ---- */
 
 /*

@@ -12,46 +12,49 @@
 #include "lib/parser/parser.h"
 #include "lib/record/hex.h"
 
-struct file_copy {
-	const struct os_files *files;
-	struct guest *guest;
-	struct os_file *file;
-	uint64_t mapping; /* what names its pages */
-	uint64_t bytes;   /* of the file */
-	uint64_t from;    /* where the part at hand begins */
-	uint64_t pages;   /* in memory, of that part */
-};
-
 /* As the file has it: without patches of probes. */
-static bool page_read(struct file_copy *copy, uint64_t at, uint8_t page[PAGE_WALK_AHEAD_BYTES])
+static bool page_read(const struct file_copy *copy, uint64_t at, uint8_t page[PAGE_WALK_AHEAD_BYTES])
 {
-	struct guest *guest = copy->guest;
-
 	if (!copy->files->read(copy->file, at / PAGE_WALK_AHEAD_BYTES, page))
 		return false;
-	if (guest->debug)
-		guest->debug->unpatch_file(guest, copy->mapping, at, page, PAGE_WALK_AHEAD_BYTES);
+	if (copy->guest->debug)
+		copy->guest->debug->unpatch_file(copy->guest, copy->mapping, at, page, PAGE_WALK_AHEAD_BYTES);
 	return true;
 }
 
-/* Pages that are not in memory stay holes. */
 static bool pages_copy(struct file_copy *copy, int to)
 {
-	const uint64_t part = copy->from < copy->bytes ? MIN(copy->bytes - copy->from, VPROF_FILE_READ_BYTES_MAX) : 0;
 	uint8_t page[PAGE_WALK_AHEAD_BYTES];
 
-	if (ftruncate(to, (off_t)part) != 0)
+	if (ftruncate(to, (off_t)copy->size) != 0)
 		return false;
-	for (uint64_t at = 0; at < part; at += sizeof(page)) {
-		const size_t n = (size_t)MIN(part - at, sizeof(page));
+	for (uint64_t at = copy->from; at < copy->end; at += sizeof(page)) {
+		const size_t n = (size_t)MIN(copy->end - at, sizeof(page));
 
-		if (!page_read(copy, copy->from + at, page))
+		if (!page_read(copy, at, page))
 			continue;
-		if (pwrite(to, page, n, (off_t)at) != (ssize_t)n)
+		if (pwrite(to, page, n, (off_t)(at - copy->begin)) != (ssize_t)n)
 			return false;
 		copy->pages++;
 	}
 	return sealed_finish(to);
+}
+
+bool control_file_copy(struct control_call *call, struct file_copy *copy, GError **error)
+{
+	const int memory = sealed_new("vprof-guest-file");
+	const bool copied = memory >= 0 && pages_copy(copy, memory);
+
+	if (!copied) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GENERIC, "cannot copy the guest's file: %s",
+		            g_strerror(errno));
+		if (memory >= 0)
+			close(memory);
+		return false;
+	}
+	call->fds[call->n_fds++] = memory;
+	call->owns_fds = true;
+	return true;
 }
 
 /* What names the pages of the file that is asked for; 0: *why. */
@@ -110,27 +113,20 @@ static bool file_open(struct control_call *call, struct file_copy *copy, struct 
 
 static json_t *method_file_read(struct control_call *call, GError **error)
 {
-	struct file_copy copy = {.guest = call->server->guest,
-	                         .from = (uint64_t)json_integer_value(json_object_get(call->arguments, "offset"))};
+	const uint64_t from = (uint64_t)json_integer_value(json_object_get(call->arguments, "offset"));
+	struct file_copy copy = {.guest = call->server->guest};
 	struct page_walk walk;
-	int memory;
 
 	if (!file_open(call, &copy, &walk, error))
 		return NULL;
-	memory = sealed_new("vprof-guest-file");
-	const bool copied = memory >= 0 && pages_copy(&copy, memory);
+	copy.begin = copy.from = MIN(from, copy.bytes);
+	copy.size = MIN(copy.bytes - copy.from, VPROF_FILE_READ_BYTES_MAX);
+	copy.end = copy.from + copy.size;
+	const bool copied = control_file_copy(call, &copy, error);
 
 	copy.files->close(copy.file);
-	if (!copied) {
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GENERIC, "cannot copy the guest's file: %s",
-		            g_strerror(errno));
-		if (memory >= 0)
-			close(memory);
-		return NULL;
-	}
-	call->fds[call->n_fds++] = memory;
-	call->owns_fds = true;
-	return json_pack("{s:I, s:I}", "bytes", (json_int_t)copy.bytes, "pages", (json_int_t)copy.pages);
+	return copied ? json_pack("{s:I, s:I}", "bytes", (json_int_t)copy.bytes, "pages", (json_int_t)copy.pages)
+	              : NULL;
 }
 
 static const struct method_argument read_arguments[] = {

@@ -9,6 +9,7 @@
 
 #include "control/method_priv.h"
 #include "guest/guest_debug.h"
+#include "guest/os.h"
 #include "guest/page_walk.h"
 #include "lib/symbol/image.h"
 #include "sample/session_modules.h"
@@ -189,12 +190,140 @@ static json_t *file_json(struct control_call *call, uint64_t address, GError **e
 	return answer;
 }
 
+/* ---- the file of a process ---- */
+
+/* A mapping of a file at an address. */
+struct mapping_look {
+	uint64_t address;
+	struct os_mapping found;
+	bool is_there;
+};
+
+static bool mapping_take(const struct os_mapping *mapping, void *data)
+{
+	struct mapping_look *look = data;
+
+	look->is_there = look->address - mapping->start < mapping->end - mapping->start;
+	if (look->is_there)
+		look->found = *mapping;
+	return !look->is_there;
+}
+
+/* The address space of a process; 0: there is no such process, or it has none. */
+static uint64_t process_find(const struct os_kernel *kernel, struct page_walk *walk, uint32_t pid)
+{
+	struct task_list list;
+	uint64_t mm = 0;
+
+	kernel->list->read(kernel, walk, &list);
+	for (guint i = 0; i < list.tasks->len && mm == 0; i++) {
+		const struct task *task = &g_array_index(list.tasks, struct listed_task, i).task;
+
+		if (task->pid == pid)
+			mm = task->mm;
+	}
+	task_list_clear(&list);
+	return mm;
+}
+
+/* NULL: `look` has a file; else why not. */
+static const char *process_look(const struct os_kernel *kernel, struct page_walk *walk, uint32_t pid,
+                                struct mapping_look *look)
+{
+	const uint64_t mm = process_find(kernel, walk, pid);
+
+	if (mm == 0)
+		return "there is no such process, or it has no memory of its own";
+	kernel->mappings->each(kernel, walk, mm, mapping_take, look);
+	if (!look->is_there)
+		return "it has nothing mapped there";
+	return look->found.file == 0 ? "what is mapped there is no file" : NULL;
+}
+
+static const char *process_file_open(const struct os_kernel *kernel, struct page_walk *walk, uint32_t pid,
+                                     struct mapping_look *look, struct file_copy *copy)
+{
+	const char *why = process_look(kernel, walk, pid, look);
+
+	if (why)
+		return why;
+	if (!kernel->mappings->file_pages(kernel, walk, look->found.file, &copy->mapping))
+		return "the pages of its file cannot be found";
+	copy->files = kernel->files;
+	copy->file = kernel->files->open(kernel, walk, copy->mapping, &copy->bytes);
+	return copy->file ? NULL : "the guest does not have the file in memory any more";
+}
+
+/* What process_file_open needs; NULL: it is all there. */
+static const char *process_files_why(const struct session *session, const struct os_kernel *kernel,
+                                     struct page_walk *walk)
+{
+	if (!kernel->list)
+		return kernel->why[OS_LIST] ? kernel->why[OS_LIST] : "the guest's tasks cannot be read";
+	if (!kernel->mappings)
+		return kernel->why[OS_MAPPINGS] ? kernel->why[OS_MAPPINGS] : "the guest's mappings cannot be read";
+	if (!kernel->files)
+		return "its kernel does not say where its page cache is";
+	return session_kernel_walk(session, walk) ? NULL : "the guest's page tables are not known";
+}
+
+/* The copy has the size of the file, and of its pages those of the mapping, as many as may be copied. */
+static void part_choose(struct file_copy *copy, const struct mapping_look *look)
+{
+	const struct os_mapping *mapping = &look->found;
+	const uint64_t page = (look->address - mapping->start) & ~UINT64_C(4095);
+	const uint64_t before = MIN(page, VPROF_FILE_READ_BYTES_MAX / 2);
+
+	copy->size = copy->bytes;
+	copy->from = MIN(mapping->file_offset + page - before, copy->bytes);
+	copy->end = MIN(mapping->file_offset + mapping->end - mapping->start, copy->from + VPROF_FILE_READ_BYTES_MAX);
+	copy->end = MIN(copy->end, copy->bytes);
+}
+
+static json_t *process_file_json(struct control_call *call, uint32_t pid, uint64_t address, GError **error)
+{
+	struct session *session = call->server->session;
+	const struct os_kernel *kernel = session_kernel(session);
+	struct file_copy copy = {.guest = call->server->guest};
+	struct mapping_look look = {.address = address};
+	char name[OS_FILE_NAME_BYTES];
+	struct page_walk walk;
+	const char *needs = process_files_why(session, kernel, &walk);
+	const char *why = needs ? needs : process_file_open(kernel, &walk, pid, &look, &copy);
+
+	if (why) {
+		g_set_error(error, CONTROL_ERROR, needs ? CONTROL_ERROR_UNSUPPORTED : CONTROL_ERROR_STATE,
+		            "cannot return the file at 0x%" PRIx64 " of process %u: %s", address, pid, why);
+		return NULL;
+	}
+	part_choose(&copy, &look);
+	const bool copied = control_file_copy(call, &copy, error);
+
+	copy.files->close(copy.file);
+	if (!copied)
+		return NULL;
+	return json_pack(
+		"{s:o, s:n, s:o, s:I, s:I, s:n, s:I}", "path",
+		control_text(kernel->mappings->file_name(kernel, &walk, look.found.file, name), CONTROL_PATH_BYTES_MAX),
+		"build-id", "start", control_hex_address(look.found.start), "length",
+		(json_int_t)(look.found.end - look.found.start), "offset", (json_int_t)look.found.file_offset,
+		"compression", "pages", (json_int_t)copy.pages);
+}
+
 static json_t *method_mapping_read(struct control_call *call, GError **error)
 {
 	const json_t *bytes = json_object_get(call->arguments, "bytes");
+	const json_t *pid = json_object_get(call->arguments, "pid");
 	unsigned vcpu = (unsigned)json_integer_value(json_object_get(call->arguments, "vcpu"));
 	uint64_t address = control_address(json_object_get(call->arguments, "address"));
 
+	if (pid && (bytes || json_object_get(call->arguments, "vcpu"))) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+		            "argument \"pid\" of mapping-read excludes \"bytes\" and \"vcpu\"");
+		return NULL;
+	}
+	if (pid)
+		return process_file_json(call, (uint32_t)json_integer_value(pid), address, error);
 	if (!control_vcpu_check(call->server->guest, vcpu, error))
 		return NULL;
 	return bytes ? bytes_json(call->server->guest, vcpu, address, (size_t)json_integer_value(bytes), error)
@@ -238,6 +367,9 @@ static const struct method_argument mapping_read_arguments[] = {
 	{"address", "guest virtual address", ARGUMENT_ADDRESS},
 	{"bytes", "number of bytes of the guest's memory to read; by default, the mapped file is returned",
          ARGUMENT_INTEGER, .optional = true, .min = 1, .max = MAPPING_BYTES_MAX},
+	{"pid",
+         "process of the guest: the file that it has mapped at the address, if the guest's kernel is known with its types",
+         ARGUMENT_INTEGER, .optional = true, .min = 1, .max = UINT32_MAX},
 	{"vcpu", "vCPU with the page tables to use; by default, vCPU 0", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = GUEST_VCPUS_MAX - 1},
 	{0},
@@ -256,6 +388,9 @@ static const struct method_member mapping_members[] = {
 	{"length", "bytes of the mapping", MEMBER_INTEGER, .optional = true},
 	{"offset", "offset in the file, after decompression", MEMBER_INTEGER, .optional = true},
 	{"compression", "compression of the file; null: none", MEMBER_STRING, .optional = true, .nullable = true},
+	{"pages",
+         "with pid: pages of the mapping that the guest has in memory and the descriptor has, at most 2 MiB around the address; the others are holes",
+         MEMBER_INTEGER, .optional = true},
 	{"bytes", "the bytes that were asked for, in hexadecimal digits, instead of all other members", MEMBER_STRING,
          .optional = true},
 	{0},
@@ -282,7 +417,7 @@ const struct control_method mapping_methods[] = {
 		.name = "mapping-read",
 		.summary = "returns the file that is mapped at a guest address, or the bytes there",
 		.returns = mapping_members,
-		.descriptors = "the file, unless bytes were asked for",
+		.descriptors = "the file, unless bytes were asked for; with pid, memory of its size",
 		.role = ROLE_INSTRUMENT,
 		.arguments = mapping_read_arguments,
 		.run = method_mapping_read,
