@@ -418,6 +418,29 @@ START_TEST(the_schema_is_complete)
 }
 END_TEST
 
+START_TEST(the_host_is_described)
+{
+	json_auto_t *host = peer_return(&peer, REQUEST("query-host"));
+	const json_t *events = json_object_get(host, "events"), *backends = json_object_get(host, "backends");
+	const json_t *entry;
+	size_t i;
+
+	ck_assert_int_eq(json_integer_value(json_object_get(host, "counters")), 32);
+	ck_assert_uint_eq(json_array_size(backends), 4);
+	ck_assert(json_is_true(json_object_get(json_array_get(backends, 2), "usable"))); /* the timer */
+	json_array_foreach(events, i, entry) {
+		bool usable = json_is_true(json_object_get(entry, "usable"));
+
+		ck_assert_int_eq(usable, json_object_get(entry, "backend") != NULL);
+		ck_assert_int_eq(!usable, json_object_get(entry, "why") != NULL);
+	}
+	ck_assert_uint_ge(i, 10);
+	const json_t *pmu = json_object_get(host, "pmu");
+	ck_assert(json_is_null(pmu) ||
+	          json_integer_value(json_object_get(json_object_get(pmu, "general"), "width")) >= 32);
+}
+END_TEST
+
 START_TEST(an_answer_that_fits_no_line_is_an_error)
 {
 	g_autofree char *quirk = g_strnfill(4000, '\x01');
@@ -507,6 +530,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, a_client_may_stop_talking_and_read_on);
 	tcase_add_test(tc, arguments_are_checked_as_the_schema_says);
 	tcase_add_test(tc, the_schema_is_complete);
+	tcase_add_test(tc, the_host_is_described);
 	tcase_add_test(tc, an_answer_that_fits_no_line_is_an_error);
 	tcase_add_test(tc, times_of_vcpus);
 	suite_add_tcase(suite, tc);

@@ -740,28 +740,6 @@ START_TEST(an_ended_guests_counters_keep_their_value)
 }
 END_TEST
 
-START_TEST(the_host_is_described)
-{
-	json_auto_t *host = peer_return(&peer, REQUEST("query-host"));
-	const json_t *events = json_object_get(host, "events"), *backends = json_object_get(host, "backends");
-	const json_t *entry;
-	size_t i;
-
-	ck_assert_int_eq(integer_of(host, "counters"), 32);
-	ck_assert_uint_eq(json_array_size(backends), 4);
-	ck_assert(json_is_true(json_object_get(json_array_get(backends, 2), "usable"))); /* the timer */
-	json_array_foreach(events, i, entry) {
-		bool usable = json_is_true(json_object_get(entry, "usable"));
-
-		ck_assert_int_eq(usable, json_object_get(entry, "backend") != NULL);
-		ck_assert_int_eq(!usable, json_object_get(entry, "why") != NULL);
-	}
-	ck_assert_uint_ge(i, 10);
-	const json_t *pmu = json_object_get(host, "pmu");
-	ck_assert(json_is_null(pmu) || integer_of(json_object_get(pmu, "general"), "width") >= 32);
-}
-END_TEST
-
 static Suite *suite_make(void)
 {
 	Suite *suite = suite_create("control_counters");
@@ -791,7 +769,6 @@ static Suite *suite_make(void)
 	tcase_add_loop_test(tc, what_cannot_be_counted_is_refused_with_the_reason, 0, G_N_ELEMENTS(impossible));
 	tcase_add_test(tc, states_are_checked);
 	tcase_add_test(tc, an_ended_guests_counters_keep_their_value);
-	tcase_add_test(tc, the_host_is_described);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
