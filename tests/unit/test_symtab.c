@@ -623,11 +623,11 @@ START_TEST(test_corrupt_table)
 }
 END_TEST
 
-/* 300 functions of 8 bytes, the last one _etext in the middle of .text, and two variables. */
-static GByteArray *build_kallsyms(void)
+/* 300 functions of 8 bytes, the last one _etext in the middle of .text, and what .data has. */
+static GByteArray *build_kallsyms_with(const struct kallsyms_symbol data[4])
 {
 	GByteArray *tables = g_byte_array_new();
-	struct kallsyms_symbol symbols[303] = {{0x20, "Apercpu_variable"}};
+	struct kallsyms_symbol symbols[305] = {{0x20, "Apercpu_variable"}};
 
 	for (uint32_t i = 1; i <= 300; i++) {
 		uint64_t address = TEXT + (i - 1) * 8;
@@ -635,12 +635,19 @@ static GByteArray *build_kallsyms(void)
 		symbols[i] = (struct kallsyms_symbol){address, i == 300 ? g_strdup("T_etext")
 		                                                        : g_strdup_printf("tfunction_%u", i - 1)};
 	}
-	symbols[301] = (struct kallsyms_symbol){DATA, "Dinit_task"};
-	symbols[302] = (struct kallsyms_symbol){DATA + 16, "dother"};
+	memcpy(&symbols[301], data, 4 * sizeof(*data));
 	kallsyms_build(tables, &KALLSYMS_LAYOUTS[4], DATA, symbols, G_N_ELEMENTS(symbols));
 	for (uint32_t i = 1; i <= 300; i++)
 		g_free((char *)symbols[i].text);
 	return tables;
+}
+
+static GByteArray *build_kallsyms(void)
+{
+	static const struct kallsyms_symbol data[] = {
+		{DATA, "D_sdata"}, {DATA, "Dinit_task"}, {DATA + 16, "dother"}, {DATA + 32, "D_edata"}};
+
+	return build_kallsyms_with(data);
 }
 
 static void assert_kallsyms(const struct symtab *symtab)
@@ -673,6 +680,25 @@ START_TEST(test_kallsyms)
 		assert_kallsyms(symtab);
 		symtab_free(symtab);
 	}
+}
+END_TEST
+
+/* As Linux 6.16 and later: .data is executable in the ELF file. */
+START_TEST(test_executable_data)
+{
+	static const struct kallsyms_symbol data[] = {
+		{DATA, "T_sdata"}, {DATA, "Tinit_task"}, {DATA + 16, "tother"}, {DATA + 32, "T_edata"}};
+	g_autoptr(GByteArray) tables = build_kallsyms_with(data);
+	struct kernel kernel;
+
+	kernel_init(&kernel, tables);
+	struct symtab *symtab = kernel_finish(&kernel);
+
+	assert_kallsyms(symtab);
+	ck_assert_int_eq(symtab_find_name(symtab, "init_task")->type, 'D');
+	ck_assert_int_eq(symtab_find_name(symtab, "other")->type, 'd');
+	ck_assert_int_eq(symtab_find_name(symtab, "function_7")->type, 't');
+	symtab_free(symtab);
 }
 END_TEST
 
@@ -714,6 +740,7 @@ int main(void)
 	tcase_add_test(tcase, test_without_sections);
 	tcase_add_test(tcase, test_corrupt_table);
 	tcase_add_test(tcase, test_kallsyms);
+	tcase_add_test(tcase, test_executable_data);
 	tcase_add_test(tcase, test_corrupt_kallsyms);
 	return run_suite(suite);
 }

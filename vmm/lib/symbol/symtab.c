@@ -41,6 +41,29 @@ void symtab_add(struct symtab_builder *builder, uint64_t address, uint64_t size,
 	g_array_append_val(builder->candidates, candidate);
 }
 
+void symtab_settle_data(struct symtab_builder *builder)
+{
+	uint64_t begin = 0, end = 0;
+
+	for (guint i = 0; i < builder->candidates->len; i++) {
+		const struct symbol *symbol = &g_array_index(builder->candidates, struct candidate, i).symbol;
+
+		if (strcmp(symbol->name, "_sdata") == 0)
+			begin = symbol->address;
+		else if (strcmp(symbol->name, "_edata") == 0)
+			end = symbol->address;
+	}
+	for (guint i = 0; begin != 0 && i < builder->candidates->len; i++) {
+		struct candidate *candidate = &g_array_index(builder->candidates, struct candidate, i);
+
+		if (candidate->symbol.address < begin || candidate->symbol.address >= end ||
+		    !strchr("tTwW", candidate->symbol.type))
+			continue;
+		candidate->symbol.type = strchr("tw", candidate->symbol.type) ? 'd' : 'D';
+		candidate->ends = true;
+	}
+}
+
 static int compare_regions(const void *a, const void *b)
 {
 	const struct symtab_region *left = a, *right = b;

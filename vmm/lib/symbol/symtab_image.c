@@ -153,8 +153,11 @@ static struct symtab *load_table(const struct image *image, uint32_t type, const
 	struct symtab *symtab = NULL;
 
 	symtab_builder_init(&builder, regions_new(image), bytes_max);
-	if (add_elf(&builder, image, type, error))
+	if (add_elf(&builder, image, type, error)) {
+		if (image->kind == IMAGE_KERNEL)
+			symtab_settle_data(&builder);
 		symtab = symtab_builder_finish(&builder, source);
+	}
 	symtab_builder_deinit(&builder);
 	return symtab;
 }
@@ -173,9 +176,10 @@ static struct symtab *load_kallsyms(const struct image *image, uint64_t bytes_ma
 
 		g_clear_error(&cause);
 		if (kallsyms_decode(image->bytes.data + segment->file_offset, (size_t)segment->file_bytes, segment->gva,
-		                    &steps, add_kallsyms, &builder, &cause))
+		                    &steps, add_kallsyms, &builder, &cause)) {
+			symtab_settle_data(&builder);
 			symtab = symtab_builder_finish(&builder, "kallsyms");
-		else if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
+		} else if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
 			break;
 	}
 	symtab_builder_deinit(&builder);

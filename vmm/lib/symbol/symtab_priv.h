@@ -48,6 +48,12 @@ struct symtab_builder {
 	uint64_t cut; /* the lowest address of a symbol that was left out */
 };
 
+/*
+ * Linux' .data is executable in its ELF file since 6.16: what its symbol tables have for code between _sdata and _edata
+ * is data.
+ */
+void symtab_settle_data(struct symtab_builder *builder);
+
 /* Empty regions, and those beyond the end of the address space, are left out. */
 void symtab_add_region(GArray *regions, uint64_t start, uint64_t bytes, bool code, const char *name);
 
