@@ -12,8 +12,8 @@
 
 static const struct lock_layout fake_lock_layout = {
 	.task_stack = 0xa0,
-	.types = {[VPROF_LOCK_MUTEX] = {true, 0x10, 0, 0, 0x10},
-                  [VPROF_LOCK_RWSEM] = {true, 0x18, 8, 8, 0x18},
+	.types = {[VPROF_LOCK_MUTEX] = {true, 0x10, 0, 0, 0x10, false},
+                  [VPROF_LOCK_RWSEM] = {true, 0x18, 8, 8, 0x18, false},
                   [VPROF_LOCK_FUTEX] = {.known = true}},
 	.functions = {{FAKE_LOCKS_CODE(1), FAKE_LOCKS_CODE(2), VPROF_LOCK_MUTEX},
                       {FAKE_LOCKS_CODE(2), FAKE_LOCKS_CODE(3), VPROF_LOCK_RWSEM},

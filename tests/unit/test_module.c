@@ -265,16 +265,29 @@ static bool layout_load(struct btf_builder *btf, const char *symbol, struct modu
 	return loaded;
 }
 
-static void btf_begin(struct btf_builder *btf)
+/* Types of members, by their numbers. */
+enum { WORD = 1, QUAD, BYTE, NAME, BUILD_ID };
+
+static void btf_types(struct btf_builder *btf)
 {
 	btf_builder_init(btf);
+	btf_builder_int(btf, "unsigned int", 4);
+	btf_builder_int(btf, "long unsigned int", 8);
+	btf_builder_int(btf, "char", 1);
+	btf_builder_array(btf, BYTE, MODULE_NAME_BYTES);
+	btf_builder_array(btf, BYTE, MODULE_BUILD_ID_BYTES);
+}
+
+static void btf_begin(struct btf_builder *btf)
+{
+	btf_types(btf);
 	btf_builder_struct(
 		btf, "mod_arch_specific",
 		(struct btf_member_spec[]){
-			{"num_orcs", 0, 0 * 8}, {"orc_unwind_ip", 0, 8 * 8}, {"orc_unwind", 0, 16 * 8}, {0}});
-	btf_builder_struct(
-		btf, "mod_kallsyms",
-		(struct btf_member_spec[]){{"symtab", 0, 0}, {"num_symtab", 0, 8 * 8}, {"strtab", 0, 16 * 8}, {0}});
+			{"num_orcs", WORD, 0 * 8}, {"orc_unwind_ip", QUAD, 8 * 8}, {"orc_unwind", QUAD, 16 * 8}, {0}});
+	btf_builder_struct(btf, "mod_kallsyms",
+	                   (struct btf_member_spec[]){
+				   {"symtab", QUAD, 0}, {"num_symtab", WORD, 8 * 8}, {"strtab", QUAD, 16 * 8}, {0}});
 }
 
 START_TEST(a_layout_of_6_1)
@@ -284,16 +297,16 @@ START_TEST(a_layout_of_6_1)
 
 	btf_begin(&btf);
 	btf_builder_struct(&btf, "module_layout",
-	                   (struct btf_member_spec[]){{"base", 0, 0}, {"text_size", 0, 12 * 8}, {0}});
+	                   (struct btf_member_spec[]){{"base", QUAD, 0}, {"text_size", WORD, 12 * 8}, {0}});
 	btf_builder_struct(&btf, "module",
-	                   (struct btf_member_spec[]){{"state", 0, 0},
+	                   (struct btf_member_spec[]){{"state", WORD, 0},
 	                                              {"list", 0, 8 * 8},
-	                                              {"name", 0, 24 * 8},
-	                                              {"build_id", 0, 80 * 8},
+	                                              {"name", NAME, 24 * 8},
+	                                              {"build_id", BUILD_ID, 80 * 8},
 	                                              {"core_layout", 0, 320 * 8},
 	                                              {"init_layout", 0, 400 * 8},
 	                                              {"arch", 0, 480 * 8},
-	                                              {"kallsyms", 0, 600 * 8},
+	                                              {"kallsyms", QUAD, 600 * 8},
 	                                              {0}});
 	ck_assert(layout_load(&btf, "modules", &layout, NULL));
 	ck_assert_uint_eq(layout.head, HEAD);
@@ -317,12 +330,13 @@ START_TEST(a_layout_of_6_4_on)
 	struct module_layout layout;
 	struct btf_builder btf;
 
-	btf_builder_init(&btf);
+	btf_types(&btf);
 	btf_builder_sized(&btf, "module_memory", 72,
-	                  (struct btf_member_spec[]){{"base", 0, 0}, {"size", 0, 16 * 8}, {0}});
-	btf_builder_struct(&btf, "module",
-	                   (struct btf_member_spec[]){
-				   {"state", 0, 0}, {"list", 0, 8 * 8}, {"name", 0, 24 * 8}, {"mem", 0, 320 * 8}, {0}});
+	                  (struct btf_member_spec[]){{"base", QUAD, 0}, {"size", WORD, 16 * 8}, {0}});
+	btf_builder_struct(
+		&btf, "module",
+		(struct btf_member_spec[]){
+			{"state", WORD, 0}, {"list", 0, 8 * 8}, {"name", NAME, 24 * 8}, {"mem", 0, 320 * 8}, {0}});
 	ck_assert(layout_load(&btf, "modules", &layout, NULL));
 	ck_assert_uint_eq(layout.parts[MODULE_TEXT].base, 320);
 	ck_assert_uint_eq(layout.parts[MODULE_TEXT].bytes, 336);

@@ -16,7 +16,9 @@
 #define USER UINT64_C(0x400000)
 #define USER_IP (USER + 0x1234)
 
-/* The layouts, by the release of a kernel that has them; two say so in .orc_header, two only in their banner. */
+#define HASH_OF_NOTHING "da39a3ee5e6b4b0d3255bfef95601890afd80709"
+
+/* The layouts, by the release of a kernel that has them: some say so in .orc_header, the others' entries tell. */
 static const struct layout {
 	const char *banner;
 	const char *header; /* hexadecimal, or NULL */
@@ -41,6 +43,9 @@ static const struct layout {
          {0, 8, 2, 5, 4, 3, 6, 7, 10, 9, 1},
          true,
          0},
+	{"Linux version 5.14.0-570.12.1.el9_6.x86_64 (x@y)", NULL, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0}, true, 0},
+	{"Linux version 6.18.5-0-virt (x@y)", HASH_OF_NOTHING, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0}, true, 0},
+	{"Linux version 7.3.1-0-virt (x@y)", HASH_OF_NOTHING, {0, 8, 2, 5, 4, 3, 6, 7, 10, 9, 1}, true, 0},
 };
 
 /* What the code at TEXT + at is, up to the next one. */
@@ -709,6 +714,14 @@ static void drop_an_entry(GByteArray *ips, GByteArray *entries)
 	g_byte_array_set_size(entries, entries->len - 6);
 }
 
+/* Every function would begin without a return address. */
+static void move_all(GByteArray *ips, GByteArray *entries)
+{
+	(void)ips;
+	for (guint i = 0; i < entries->len; i += 6)
+		entries->data[i] += 8;
+}
+
 static void cut_an_address(GByteArray *ips, GByteArray *entries)
 {
 	(void)entries;
@@ -720,6 +733,8 @@ START_TEST(tables_that_contradict_themselves_are_refused)
 	expect_refused(swap_first_two, NULL, UNWIND_ERROR_CORRUPT);
 	expect_refused(drop_an_entry, NULL, UNWIND_ERROR_CORRUPT);
 	expect_refused(cut_an_address, NULL, UNWIND_ERROR_CORRUPT);
+	expect_refused(move_all, NULL, UNWIND_ERROR_VERSION);
+	expect_refused(move_all, HASH_OF_NOTHING, UNWIND_ERROR_VERSION);
 	expect_refused(NULL, "0000000000000000000000000000000000000000", UNWIND_ERROR_VERSION);
 }
 END_TEST

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "linux/x86/orc_entry.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define HEADER_BYTES 20u
@@ -13,6 +12,11 @@
 #define TEXT_BYTES_MAX (UINT64_C(1) << 30)
 
 _Static_assert(BLOCK_BYTES == UINT8_MAX + 1u, "a place in a block is a byte");
+
+/* In the 16 bits of an entry's registers and type. */
+#define RAW_REG_UNDEFINED 0u
+#define END_BIT_4_14 10u
+#define END_BIT_6_3 11u
 
 enum version { VERSION_4_14, VERSION_6_3, VERSION_6_4, VERSION_7_1, VERSIONS };
 
@@ -43,6 +47,10 @@ static const struct {
          VERSION_7_1},
 };
 
+/* SHA-1 of an empty input. */
+static const uint8_t hash_of_nothing[HEADER_BYTES] = {0xda, 0x39, 0xa3, 0xee, 0x5e, 0x6b, 0x4b, 0x0d, 0x32, 0x55,
+                                                      0xbf, 0xef, 0x95, 0x60, 0x18, 0x90, 0xaf, 0xd8, 0x07, 0x09};
+
 static bool version_from_header(const uint8_t *header, size_t bytes, enum version *version)
 {
 	for (size_t i = 0; i < G_N_ELEMENTS(headers); i++) {
@@ -52,18 +60,6 @@ static bool version_from_header(const uint8_t *header, size_t bytes, enum versio
 		}
 	}
 	return false;
-}
-
-/* There are kernels of 6.3 and 6.4-rc without a header; a kernel of unknown release is taken for an older one. */
-static enum version version_from_release(const char *release)
-{
-	unsigned major = 0, minor = 0;
-
-	if (!release || sscanf(release, "%u.%u", &major, &minor) != 2)
-		return VERSION_4_14;
-	if (major > 6 || (major == 6 && minor >= 4))
-		return VERSION_6_4;
-	return major == 6 && minor == 3 ? VERSION_6_3 : VERSION_4_14;
 }
 
 static uint8_t reg_decode(enum version version, unsigned raw)
@@ -84,11 +80,11 @@ static uint8_t type_decode(enum version version, unsigned flags)
 {
 	static const uint8_t since_4_14[4] = {ORC_CALL, ORC_REGS, ORC_REGS_PARTIAL, ORC_UNDEFINED};
 	static const uint8_t since_6_4[8] = {ORC_UNDEFINED, ORC_END_OF_STACK, ORC_CALL, ORC_REGS, ORC_REGS_PARTIAL};
-	unsigned end_bit = version == VERSION_4_14 ? 10 : 11;
+	unsigned end_bit = version == VERSION_4_14 ? END_BIT_4_14 : END_BIT_6_3;
 
 	if (version >= VERSION_6_4)
 		return since_6_4[flags >> 8 & 7];
-	if ((flags & 0xf) == ORC_REG_UNDEFINED)
+	if ((flags & 0xf) == RAW_REG_UNDEFINED)
 		return flags >> end_bit & 1 ? ORC_END_OF_STACK : ORC_UNDEFINED;
 	return since_4_14[flags >> 8 & 3];
 }
@@ -191,21 +187,77 @@ static bool rules_fill(struct unwind_tables *orc, const uint8_t *entries, GError
 	return fits;
 }
 
-static bool version_find(const struct image *image, enum version *version, GError **error)
+/* The first entry of a function: its return address is on top of the stack. */
+static bool is_plain_call(enum version version, uint64_t raw)
+{
+	const struct orc_entry entry = entry_decode(version, raw);
+
+	return entry.type == ORC_CALL && entry.sp_reg == ORC_REG_SP && entry.sp_offset == 8 &&
+	       entry.bp_reg == ORC_REG_UNDEFINED;
+}
+
+/* 4.14 and 6.3 differ in one bit of the entries in which a stack ends. */
+static enum version version_of_ends(const uint8_t *entries, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const unsigned flags = (unsigned)(entry_raw(entries, i) >> 32);
+
+		if ((flags & 0xf) == RAW_REG_UNDEFINED && flags >> END_BIT_6_3 & 1)
+			return VERSION_6_3;
+	}
+	return VERSION_4_14;
+}
+
+/* What no entry of this layout is: a type without the register that it needs, or the other way round. */
+static bool is_foreign(enum version version, uint64_t raw)
+{
+	const unsigned flags = (unsigned)(raw >> 32);
+	const bool undefined = (flags & 0xf) == RAW_REG_UNDEFINED;
+	const uint8_t type = type_decode(version, flags);
+
+	if (version >= VERSION_6_4)
+		return undefined != (type == ORC_UNDEFINED || type == ORC_END_OF_STACK);
+	return flags >> (END_BIT_6_3 + 1) != 0 || (undefined && (flags >> 8 & 3) != 0);
+}
+
+/* One entry in five is a plain call; in another layout, the same bits are something else, or nothing at all. */
+static bool version_from_entries(const uint8_t *entries, size_t n, enum version *version)
+{
+	gssize scores[VERSIONS] = {0};
+	enum version best = VERSION_4_14;
+
+	for (size_t i = 0; i < n; i++)
+		for (unsigned v = 0; v < VERSIONS; v++)
+			scores[v] += is_plain_call(v, entry_raw(entries, i)) - is_foreign(v, entry_raw(entries, i));
+	for (unsigned v = 0; v < VERSIONS; v++)
+		if (scores[v] > scores[best])
+			best = v;
+	if (scores[best] <= 0)
+		return false;
+	*version = best == VERSION_4_14 ? version_of_ends(entries, n) : best;
+	return true;
+}
+
+/*
+ * By its .orc_header; by the entries where there is none (before 6.3.10, and Red Hat's 5.14 with the layout of 6.4), or
+ * where it is the hash of nothing, as in Alpine's kernels.
+ */
+static bool version_find(const struct image *image, const uint8_t *entries, size_t n, enum version *version,
+                         GError **error)
 {
 	size_t bytes;
 	uint64_t address;
 	const uint8_t *header = image_section(image, ".orc_header", &bytes, &address);
+	const bool is_empty = !header || (bytes == HEADER_BYTES && memcmp(header, hash_of_nothing, HEADER_BYTES) == 0);
 
-	if (!header) {
-		*version = version_from_release(image_release(image));
+	if (is_empty ? version_from_entries(entries, n, version) : version_from_header(header, bytes, version))
 		return true;
-	}
-	if (version_from_header(header, bytes, version))
-		return true;
-	g_set_error(error, UNWIND_ERROR, UNWIND_ERROR_VERSION,
-	            "%s: its .orc_header is of an ORC layout that this vprof does not know (newer than Linux 7.1?)",
-	            image_path(image));
+	g_set_error(
+		error, UNWIND_ERROR, UNWIND_ERROR_VERSION,
+		is_empty
+			? "%s: its .orc_unwind is of an ORC layout that this vprof does not know"
+			: "%s: its .orc_header is of an ORC layout that this vprof does not know (newer than Linux 7.1?)",
+		image_path(image));
 	return false;
 }
 
@@ -229,7 +281,7 @@ struct unwind_tables *orc_load(const struct image *image, GError **error)
 		            image_path(image), ip_bytes, entry_bytes);
 		return NULL;
 	}
-	if (!version_find(image, &version, error))
+	if (!version_find(image, entries, entry_bytes / ORC_ENTRY_BYTES, &version, error))
 		return NULL;
 
 	orc = g_new0(struct unwind_tables, 1);
