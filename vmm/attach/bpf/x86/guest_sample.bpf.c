@@ -28,6 +28,7 @@ struct walk {
 };
 
 #include "guest_sample_program.h"
+#include "kvm_registers.h"
 
 struct kvm_segment {
 	__u64 base;
@@ -375,9 +376,15 @@ static void fill_pvm(struct guest_sample *sample, struct kvm_vcpu *vcpu)
 
 static void fill(struct guest_sample *sample, struct kvm_vcpu *vcpu)
 {
-	__u32 available = BPF_CORE_READ(vcpu, arch.regs_avail);
+	struct kvm_vcpu___7_2 *since_7_2 = (void *)vcpu;
+	__u64 available = registers_available(vcpu);
 
-	bpf_core_read(sample->regs, sizeof(sample->regs), &vcpu->arch.regs);
+	if (bpf_core_field_exists(since_7_2->arch.rip)) {
+		bpf_core_read(sample->regs, sizeof(since_7_2->arch.regs), &since_7_2->arch.regs);
+		sample->regs[GUEST_SAMPLE_RIP] = BPF_CORE_READ(since_7_2, arch.rip);
+	} else {
+		bpf_core_read(sample->regs, sizeof(sample->regs), &vcpu->arch.regs);
+	}
 	sample->cr3 = BPF_CORE_READ(vcpu, arch.cr3);
 	if (available >> GUEST_SAMPLE_RIP & 1)
 		sample->flags |= GUEST_SAMPLE_HAS_RIP;

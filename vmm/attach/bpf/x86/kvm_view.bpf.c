@@ -33,6 +33,8 @@ struct kvm_vcpu_arch {
 
 #include "kvm_view_program.h"
 
+#include "kvm_registers.h"
+
 struct kvm_sev_info {
 	bool active;
 } KERNEL;
@@ -137,7 +139,7 @@ static void fill_pvm(struct kvm_view_vcpu *record, struct kvm_vcpu *vcpu)
 static void registers_fill(struct kvm_view_vcpu *record, struct kvm_vcpu *vcpu)
 {
 	record->tables[0] = BPF_CORE_READ(vcpu, arch.cr3);
-	if (BPF_CORE_READ(vcpu, arch.regs_avail) >> AVAILABLE_CR3 & 1)
+	if (registers_available(vcpu) >> AVAILABLE_CR3 & 1)
 		record->flags |= KVM_VIEW_HAS_TABLES;
 	if (BPF_CORE_READ(vcpu, arch.efer) & EFER_LMA)
 		record->flags |= KVM_VIEW_LONG_MODE;
