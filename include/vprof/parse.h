@@ -158,6 +158,7 @@ struct vprof_parse_member {
 	uint32_t structure; /* its number */
 	uint32_t name;
 	uint32_t offset;
+	uint32_t bytes; /* 0: not known */
 };
 
 struct vprof_parse_function {
@@ -206,6 +207,6 @@ _Static_assert(sizeof(struct vprof_parse_range) == 16, "as described");
 _Static_assert(sizeof(struct vprof_parse_request) == 64 + VPROF_PARSE_TEXT_BYTES, "as described");
 _Static_assert(sizeof(struct vprof_parse_reply) == 8, "as described");
 _Static_assert(sizeof(struct vprof_parse_line) == 16 && sizeof(struct vprof_parse_structure) == 8, "as described");
-_Static_assert(sizeof(struct vprof_parse_member) == 12, "as described");
+_Static_assert(sizeof(struct vprof_parse_member) == 16, "as described");
 
 #endif

@@ -52,9 +52,9 @@ static const struct task_layout tasks = {
 static const struct task_list_layout list = {
 	.init_task = DIRECT + TASKS_GPA,
 	.waits = {WAITS, WAITS + 0x1000},
-	.state = 0x18,
+	.state = {0x18, 4},
 	.flags = 0x2c,
-	.on_cpu = 0x34,
+	.on_cpu = {0x34, 4},
 	.cpu = 0x14,
 	.runtime = 0x110,
 	.queued = 0x458,
@@ -155,7 +155,7 @@ static void task_make(unsigned i)
 
 	number(gpa + tasks.pid, i);
 	number(gpa + tasks.tgid, i);
-	number(gpa + list.state, 1);
+	number(gpa + list.state.at, 1);
 	word(gpa + tasks.start_time, 1000 + i);
 	snprintf((char *)memory.ram + gpa + tasks.comm, TASK_COMM_BYTES, "task%u", i);
 	word(gpa + list.signal, DIRECT + signal);

@@ -31,9 +31,9 @@ static void lines_try(GBytes *answer)
 static void types_try(GBytes *answer)
 {
 	struct dwarf_types *types = dwarf_types_decode(answer);
-	uint32_t value = 0;
+	uint32_t value = 0, bytes;
 
-	if (types && dwarf_types_member(types, "file", "f_path", &value) && value == UINT32_MAX)
+	if (types && dwarf_types_member(types, "file", "f_path", &value, &bytes) && value == UINT32_MAX)
 		g_error("a member at %u", value);
 	if (types && dwarf_types_size(types, "file", &value) && value == 0)
 		g_error("a structure without a size");

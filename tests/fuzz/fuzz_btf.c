@@ -8,14 +8,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct btf *btf = btf_new(data, size, NULL);
-	uint32_t offset, prototype;
+	uint32_t offset, bytes, prototype;
 	struct btf_value value;
 	char *name;
 
 	if (!btf)
 		return 0;
-	btf_member(btf, "task_struct", "pid", &offset);
-	btf_member(btf, "pcpu_hot", "current_task", &offset);
+	btf_member(btf, "task_struct", "pid", &offset, &bytes);
+	btf_member(btf, "pcpu_hot", "current_task", &offset, &bytes);
 	if (btf_function(btf, "work", &prototype)) {
 		for (unsigned i = 0; btf_parameter(btf, prototype, i, &name, &value); i++) {
 			g_free(name);

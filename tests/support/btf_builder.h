@@ -81,6 +81,16 @@ static inline uint32_t btf_builder_reference(struct btf_builder *builder, enum b
 	return btf_builder_type(builder, name, (uint32_t)kind << 24, type);
 }
 
+static inline uint32_t btf_builder_array(struct btf_builder *builder, uint32_t element, uint32_t n)
+{
+	const uint32_t id = btf_builder_type(builder, "", (uint32_t)BTF_BUILDER_ARRAY << 24, 0);
+
+	btf_builder_u32(builder->types, element);
+	btf_builder_u32(builder->types, element);
+	btf_builder_u32(builder->types, n);
+	return id;
+}
+
 static inline uint32_t btf_builder_members(struct btf_builder *builder, const char *name, uint32_t info, uint32_t bytes,
                                            const struct btf_member_spec *members)
 {

@@ -32,11 +32,11 @@ static const struct task_list_layout fake_list_layout = {
 	.init_task = FAKE_MEMORY + FAKE_INIT_TASK,
 	.fork_return = FAKE_FORK,
 	.waits = {FAKE_WAITS, FAKE_WAITS + 0x1000},
-	.state = 8,
+	.state = {8, 4},
 	.tasks = 0x30,
 	.thread_node = 0x40,
 	.signal = 0x50,
-	.on_cpu = 0x58,
+	.on_cpu = {0x58, 4},
 	.cpu = 0x5c,
 	.runtime = 0x60,
 	.voluntary = 0x68,
@@ -73,7 +73,7 @@ static inline void fake_task(struct fake_guest *fake, unsigned i, unsigned leade
 
 	fake_number(fake, gpa + fake_task_layout.tgid, 100 + leader);
 	fake_number(fake, gpa + fake_task_layout.pid, 100 + i);
-	fake_number(fake, gpa + fake_list_layout.state, 1);
+	fake_number(fake, gpa + fake_list_layout.state.at, 1);
 	fake_write(fake, gpa + fake_task_layout.start_time, 1000 + i);
 	g_snprintf(name, sizeof(name), "task%u", i);
 	memcpy(fake->ram + gpa + fake_task_layout.comm, name, sizeof(name));

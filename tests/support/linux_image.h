@@ -14,13 +14,13 @@ struct linux_image {
 	bool no_btf;
 };
 
-static inline void linux_image_cgroups(struct btf_builder *btf, uint32_t word, const char *node_parent)
+static inline void linux_image_cgroups(struct btf_builder *btf, uint32_t quad, const char *node_parent)
 {
-	btf_builder_struct(btf, "css_set", (struct btf_member_spec[]){{"dfl_cgrp", word, 8 * 16}, {NULL}});
-	btf_builder_struct(btf, "cgroup", (struct btf_member_spec[]){{"kn", word, 8 * 24}, {NULL}});
+	btf_builder_struct(btf, "css_set", (struct btf_member_spec[]){{"dfl_cgrp", quad, 8 * 16}, {NULL}});
+	btf_builder_struct(btf, "cgroup", (struct btf_member_spec[]){{"kn", quad, 8 * 24}, {NULL}});
 	btf_builder_struct(btf, "kernfs_node",
 	                   (struct btf_member_spec[]){
-				   {node_parent, word, 8 * 8}, {"name", word, 8 * 16}, {"id", word, 8 * 96}, {NULL}});
+				   {node_parent, quad, 8 * 8}, {"name", quad, 8 * 16}, {"id", quad, 8 * 96}, {NULL}});
 }
 
 /* A kernel's image at the usual address, with a symbol table and types. By image_free. */
@@ -34,24 +34,25 @@ static inline struct image *linux_image_make(const struct linux_image *wanted)
 	GError *error = NULL;
 
 	btf_builder_init(&btf);
-	uint32_t word = btf_builder_int(&btf, "int", 4);
+	const uint32_t word = btf_builder_int(&btf, "int", 4), quad = btf_builder_int(&btf, "long int", 8);
+	const uint32_t name = btf_builder_array(&btf, btf_builder_int(&btf, "char", 1), 16);
 
 	btf_builder_struct(&btf, "task_struct",
 	                   (struct btf_member_spec[]){{"pid", word, 8 * 100},
 	                                              {"tgid", word, 8 * 104},
-	                                              {"start_time", word, 8 * 200},
-	                                              {"comm", word, 8 * 300},
-	                                              {"mm", word, 8 * 304},
-	                                              {"real_parent", word, 8 * 312},
+	                                              {"start_time", quad, 8 * 200},
+	                                              {"comm", name, 8 * 280},
+	                                              {"mm", quad, 8 * 304},
+	                                              {"real_parent", quad, 8 * 312},
 	                                              {"exit_state", word, 8 * 320},
-	                                              {wanted->node_parent ? "cgroups" : "none", word, 8 * 328},
+	                                              {wanted->node_parent ? "cgroups" : "none", quad, 8 * 328},
 	                                              {NULL}});
 	btf_builder_struct(
 		&btf, "pcpu_hot",
 		(struct btf_member_spec[]){
-			{"pad", word, 0}, {"current_task", word, 8 * 24}, {"hardirq_stack_ptr", word, 8 * 32}, {NULL}});
+			{"pad", word, 0}, {"current_task", quad, 8 * 24}, {"hardirq_stack_ptr", quad, 8 * 32}, {NULL}});
 	if (wanted->node_parent)
-		linux_image_cgroups(&btf, word, wanted->node_parent);
+		linux_image_cgroups(&btf, quad, wanted->node_parent);
 	g_autoptr(GByteArray) types = btf_builder_finish(&btf);
 
 	btf_builder_deinit(&btf);

@@ -22,10 +22,10 @@ static uint32_t offset_of(const GByteArray *file, const char *structure, const c
 {
 	GError *error = NULL;
 	struct btf *btf = btf_new(file->data, file->len, &error);
-	uint32_t offset = UINT32_MAX;
+	uint32_t offset = UINT32_MAX, bytes;
 
 	ck_assert_msg(btf != NULL, "%s", error ? error->message : "");
-	btf_member(btf, structure, member, &offset);
+	btf_member(btf, structure, member, &offset, &bytes);
 	btf_free(btf);
 	return offset;
 }
@@ -43,6 +43,66 @@ START_TEST(members_are_found_by_name)
 	ck_assert_uint_eq(offset_of(file, "task_struct", "flags"), 0);
 	ck_assert_uint_eq(offset_of(file, "task_struct", "comm"), UINT32_MAX);
 	ck_assert_uint_eq(offset_of(file, "nowhere", "pid"), UINT32_MAX);
+}
+END_TEST
+
+static uint32_t bytes_of(const GByteArray *file, const char *structure, const char *member)
+{
+	g_autoptr(GError) error = NULL;
+	struct btf *btf = btf_new(file->data, file->len, &error);
+	uint32_t offset, bytes = UINT32_MAX;
+
+	ck_assert_msg(btf != NULL, "%s", error ? error->message : "");
+	btf_member(btf, structure, member, &offset, &bytes);
+	btf_free(btf);
+	return bytes;
+}
+
+START_TEST(members_have_the_sizes_of_their_types)
+{
+	const uint32_t byte = btf_builder_int(&builder, "unsigned char", 1);
+	const uint32_t typedefed = btf_builder_reference(&builder, BTF_BUILDER_TYPEDEF, "u8", byte);
+	const uint32_t pointer = btf_builder_reference(&builder, BTF_BUILDER_POINTER, "", byte);
+	const uint32_t text = btf_builder_array(&builder, byte, 16);
+	const uint32_t pair = btf_builder_array(&builder, pointer, 2);
+
+	btf_builder_struct(&builder, "task_struct",
+	                   (struct btf_member_spec[]){{"on_cpu", typedefed, 0},
+	                                              {"mm", pointer, 64},
+	                                              {"comm", text, 128},
+	                                              {"pair", pair, 256},
+	                                              {NULL}});
+	g_autoptr(GByteArray) file = btf_builder_finish(&builder);
+
+	ck_assert_uint_eq(bytes_of(file, "task_struct", "on_cpu"), 1);
+	ck_assert_uint_eq(bytes_of(file, "task_struct", "mm"), 8);
+	ck_assert_uint_eq(bytes_of(file, "task_struct", "comm"), 16);
+	ck_assert_uint_eq(bytes_of(file, "task_struct", "pair"), 16);
+	ck_assert_uint_eq(bytes_of(file, "task_struct", "no_such"), UINT32_MAX);
+}
+END_TEST
+
+/* An array of itself, and arrays that no memory holds. */
+START_TEST(sizes_that_cannot_be_are_none)
+{
+	const uint32_t word = btf_builder_int(&builder, "int", 4);
+	const uint32_t large = btf_builder_array(&builder, word, 1u << 30);
+	const uint32_t larger = btf_builder_array(&builder, large, 1u << 30);
+	const uint32_t circle = btf_builder_array(&builder, 4, 1);
+
+	btf_builder_struct(&builder, "task_struct",
+	                   (struct btf_member_spec[]){{"large", large, 0},
+	                                              {"larger", larger, 64},
+	                                              {"circle", circle, 128},
+	                                              {"nowhere", 999, 192},
+	                                              {NULL}});
+	g_autoptr(GByteArray) file = btf_builder_finish(&builder);
+
+	ck_assert_uint_eq(circle, 4);
+	ck_assert_uint_eq(bytes_of(file, "task_struct", "large"), 0);
+	ck_assert_uint_eq(bytes_of(file, "task_struct", "larger"), 0);
+	ck_assert_uint_eq(bytes_of(file, "task_struct", "circle"), 0);
+	ck_assert_uint_eq(bytes_of(file, "task_struct", "nowhere"), 0);
 }
 END_TEST
 
@@ -147,6 +207,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, members_are_found_by_name);
+	tcase_add_test(tests, members_have_the_sizes_of_their_types);
+	tcase_add_test(tests, sizes_that_cannot_be_are_none);
 	tcase_add_test(tests, members_of_anonymous_members_count);
 	tcase_add_test(tests, a_bit_field_has_no_offset);
 	tcase_add_test(tests, circles_end);

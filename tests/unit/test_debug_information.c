@@ -49,11 +49,12 @@ static struct image *self_open(void)
 	return image;
 }
 
-#define ASSERT_MEMBER(types, type, member)                                     \
-	do {                                                                   \
-		uint32_t offset = 0;                                           \
-		ck_assert(dwarf_types_member(types, #type, #member, &offset)); \
-		ck_assert_uint_eq(offset, offsetof(struct type, member));      \
+#define ASSERT_MEMBER(types, type, member)                                             \
+	do {                                                                           \
+		uint32_t offset = 0, bytes = 0;                                        \
+		ck_assert(dwarf_types_member(types, #type, #member, &offset, &bytes)); \
+		ck_assert_uint_eq(offset, offsetof(struct type, member));              \
+		ck_assert_uint_eq(bytes, sizeof(((struct type *)NULL)->member));       \
 	} while (0)
 
 START_TEST(members_are_where_the_compiler_has_them)
@@ -70,9 +71,9 @@ START_TEST(members_are_where_the_compiler_has_them)
 	ASSERT_MEMBER(types, known_outer, second_nested);
 	ASSERT_MEMBER(types, known_outer, last);
 	ASSERT_MEMBER(types, known_inner, second);
-	ck_assert(!dwarf_types_member(types, "known_outer", "bits", &value));
-	ck_assert(!dwarf_types_member(types, "known_outer", "second", &value));
-	ck_assert(!dwarf_types_member(types, "task_struct", "pid", &value));
+	ck_assert(!dwarf_types_member(types, "known_outer", "bits", &value, &value));
+	ck_assert(!dwarf_types_member(types, "known_outer", "second", &value, &value));
+	ck_assert(!dwarf_types_member(types, "task_struct", "pid", &value, &value));
 	ck_assert(dwarf_types_size(types, "known_outer", &value));
 	ck_assert_uint_eq(value, sizeof(struct known_outer));
 	ck_assert(!dwarf_types_size(types, "no_such", &value));

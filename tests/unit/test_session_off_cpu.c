@@ -50,12 +50,12 @@ static void call_switch_to(unsigned from, uint32_t state, unsigned to, uint64_t 
 	const struct task previous = task_of(from), next = task_of(to);
 
 	if (from != 0) {
-		fake_number(&fake, FAKE_TASK(from) + fake_list_layout.state, state);
-		fake_number(&fake, FAKE_TASK(from) + fake_list_layout.on_cpu, 1);
+		fake_number(&fake, FAKE_TASK(from) + fake_list_layout.state.at, state);
+		fake_number(&fake, FAKE_TASK(from) + fake_list_layout.on_cpu.at, 1);
 	}
 	session_off_cpu_switched(&session, 0, &view, &previous, &next, at_ns);
 	if (from != 0)
-		fake_number(&fake, FAKE_TASK(from) + fake_list_layout.on_cpu, 0);
+		fake_number(&fake, FAKE_TASK(from) + fake_list_layout.on_cpu.at, 0);
 }
 
 /* The next sample is of task i; 0: there is none. */

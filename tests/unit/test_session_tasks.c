@@ -69,7 +69,7 @@ static void setup(void)
 	fake_tasks_init(&fake, &walk);
 	fake.guest.ops = &ops;
 	fake_processors_init(&fake, &kernel);
-	fake_number(&fake, FAKE_TASK(4) + fake_list_layout.on_cpu, 1);
+	fake_number(&fake, FAKE_TASK(4) + fake_list_layout.on_cpu.at, 1);
 	/* Task 4 is in user space, where the GS base is its own; the idle task is in the kernel. */
 	vcpus[0] = (struct guest_vcpu){.apic_id = 0,
 	                               .whole = true,
@@ -145,7 +145,7 @@ START_TEST(registers_that_are_not_known)
 	ck_assert(at(3)->runs);
 	ck_assert_uint_eq(at(3)->n_chain, 0);
 	/* It sleeps by now. */
-	fake_number(&fake, FAKE_TASK(4) + fake_list_layout.on_cpu, 0);
+	fake_number(&fake, FAKE_TASK(4) + fake_list_layout.on_cpu.at, 0);
 	take(NULL, 5);
 	ck_assert_uint_eq(look->unseen, 0);
 	ck_assert_uint_eq(at(3)->n_chain, 3);

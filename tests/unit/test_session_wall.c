@@ -32,7 +32,7 @@ static void setup(void)
 	wait_session_open(&(struct session_config){.wall_hz = 10});
 	ck_assert_str_eq(session.config.events[1].name, VPROF_WALL_EVENT);
 	fake.guest.ops = &ops;
-	fake_number(&fake, FAKE_TASK(4) + fake_list_layout.on_cpu, 1);
+	fake_number(&fake, FAKE_TASK(4) + fake_list_layout.on_cpu.at, 1);
 	task_2_runs = false;
 	ck_assert(session_wall_start(&session, NULL));
 }
@@ -86,7 +86,7 @@ START_TEST(a_period_is_the_time_without_the_cpu_time)
 	ck_assert_uint_eq(session_wall_look(&session, 11 * S), 4);
 	check_samples((uint64_t[6]){0, S - 300000000, S, S, 0, S});
 	/* One that runs has its waiting counted once it waits again. */
-	fake_number(&fake, FAKE_TASK(4) + fake_list_layout.on_cpu, 0);
+	fake_number(&fake, FAKE_TASK(4) + fake_list_layout.on_cpu.at, 0);
 	ck_assert_uint_eq(session_wall_look(&session, 13 * S), 5);
 	check_samples((uint64_t[6]){0, 2 * S, 2 * S, 2 * S, 3 * S, 2 * S});
 }
@@ -128,10 +128,10 @@ START_TEST(kernel_threads_without_work_are_left_out)
 	session_wall_look(&session, 10 * S);
 	ck_assert_uint_eq(session_wall_look(&session, 11 * S), 3);
 	check_samples((uint64_t[6]){0, S, S, S, 0, 0});
-	fake_number(&fake, FAKE_TASK(5) + fake_list_layout.state, 2);
+	fake_number(&fake, FAKE_TASK(5) + fake_list_layout.state.at, 2);
 	ck_assert_uint_eq(session_wall_look(&session, 12 * S), 4);
 	check_samples((uint64_t[6]){0, S, S, S, 0, S});
-	fake_number(&fake, FAKE_TASK(5) + fake_list_layout.state, 1);
+	fake_number(&fake, FAKE_TASK(5) + fake_list_layout.state.at, 1);
 	session.config.idle_threads = true;
 	ck_assert_uint_eq(session_wall_look(&session, 13 * S), 4);
 	check_samples((uint64_t[6]){0, S, S, S, 0, S});

@@ -207,7 +207,7 @@ START_TEST(a_layout_comes_from_symbols_and_types)
 	ck_assert_uint_eq(loaded->tasks.pid, 100);
 	ck_assert_uint_eq(loaded->tasks.tgid, 104);
 	ck_assert_uint_eq(loaded->tasks.start_time, 200);
-	ck_assert_uint_eq(loaded->tasks.comm, 300);
+	ck_assert_uint_eq(loaded->tasks.comm, 280);
 	ck_assert_uint_eq(loaded->tasks.mm, 304);
 	ck_assert_uint_eq(loaded->tasks.real_parent, 312);
 	ck_assert_uint_eq(loaded->tasks.exit_state, 320);

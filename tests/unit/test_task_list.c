@@ -78,13 +78,30 @@ START_TEST(letters_are_those_of_ps)
 	              {0x1000, 0, 'D'}, {0x8000, 0, 'D'}, {0x102, 0, 'D'},   {0x101, 0, 'S'}};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(states); i++) {
-		fake_number(&fake, FAKE_TASK(1) + fake_list_layout.state, states[i].state);
+		fake_number(&fake, FAKE_TASK(1) + fake_list_layout.state.at, states[i].state);
 		fake_number(&fake, FAKE_TASK(1) + fake_task_layout.exit_state, states[i].exit_state);
 		ck_assert_int_eq(read_task(1).state, states[i].letter);
 	}
-	fake_number(&fake, FAKE_TASK(1) + fake_list_layout.on_cpu, 1);
+	fake_number(&fake, FAKE_TASK(1) + fake_list_layout.on_cpu.at, 1);
 	ck_assert_int_eq(read_task(1).state, 'R');
 	ck_assert(read_task(1).on_cpu);
+}
+END_TEST
+
+/* on_cpu has one byte from Linux 7.2 on, and on_rq is the next. */
+START_TEST(numbers_end_where_their_types_do)
+{
+	struct task_list_layout layout = fake_list_layout;
+	struct listed_task task;
+
+	layout.on_cpu.bytes = 1;
+	fake_number(&fake, FAKE_TASK(1) + layout.on_cpu.at, 0x01010100);
+	ck_assert(listed_task_read(&layout, &fake_task_layout, &walk, FAKE_MEMORY + FAKE_TASK(1), &task));
+	ck_assert(!task.on_cpu);
+	ck_assert_int_eq(task.state, 'S');
+	fake_number(&fake, FAKE_TASK(1) + layout.on_cpu.at, 0x00000001);
+	ck_assert(listed_task_read(&layout, &fake_task_layout, &walk, FAKE_MEMORY + FAKE_TASK(1), &task));
+	ck_assert(task.on_cpu);
 }
 END_TEST
 
@@ -188,6 +205,7 @@ int main(void)
 	tcase_add_test(tests, processes_and_their_threads);
 	tcase_add_test(tests, a_task_is_one_read);
 	tcase_add_test(tests, letters_are_those_of_ps);
+	tcase_add_test(tests, numbers_end_where_their_types_do);
 	tcase_add_test(tests, a_loop_ends);
 	tcase_add_test(tests, links_that_lead_nowhere);
 	tcase_add_test(tests, a_task_without_a_process);

@@ -200,6 +200,24 @@ void btf_free(struct btf *btf)
 	g_free(btf);
 }
 
+static bool is_qualifier(enum kind kind)
+{
+	return kind == KIND_VOLATILE || kind == KIND_CONST || kind == KIND_RESTRICT || kind == KIND_TYPE_TAG;
+}
+
+/* The type itself, behind its qualifiers, and behind typedefs if `names` is false. */
+static bool type_resolve(const struct btf *btf, uint32_t id, bool names, struct type *type, const uint8_t **members)
+{
+	for (unsigned i = 0; i < NESTING_MAX && type_get(btf, id, type, members); i++) {
+		const enum kind kind = type_kind(type);
+
+		if (!is_qualifier(kind) && (names || kind != KIND_TYPEDEF))
+			return true;
+		id = type->size_or_type;
+	}
+	return false;
+}
+
 /* The structure or union that typedefs and qualifiers lead to. */
 static bool type_aggregate(const struct btf *btf, uint32_t id, struct type *type, const uint8_t **members)
 {
@@ -259,7 +277,38 @@ static bool struct_next(const struct btf *btf, const char *name, guint *i, struc
 	return false;
 }
 
-bool btf_member(const struct btf *btf, const char *structure, const char *member, uint32_t *offset)
+/* 0: it has no size, or more than 32 bits hold. */
+static uint32_t type_bytes(const struct btf *btf, uint32_t id)
+{
+	uint32_t times = 1, element, n, bytes;
+	const uint8_t *members;
+	struct type type;
+
+	for (unsigned i = 0; i < NESTING_MAX && btf_array(btf, id, &element, &n); i++) {
+		if (__builtin_mul_overflow(times, n, &times))
+			return 0;
+		id = element;
+	}
+	if (!type_resolve(btf, id, false, &type, &members))
+		return 0;
+	switch (type_kind(&type)) {
+	case KIND_POINTER:
+		bytes = sizeof(uint64_t);
+		break;
+	case KIND_INT:
+	case KIND_ENUM:
+	case KIND_ENUM64:
+	case KIND_STRUCT:
+	case KIND_UNION:
+		bytes = type.size_or_type;
+		break;
+	default:
+		return 0;
+	}
+	return __builtin_mul_overflow(times, bytes, &bytes) ? 0 : bytes;
+}
+
+bool btf_member(const struct btf *btf, const char *structure, const char *member, uint32_t *offset, uint32_t *bytes)
 {
 	uint32_t budget = MEMBERS_MAX, found, id;
 	const uint8_t *members;
@@ -268,6 +317,7 @@ bool btf_member(const struct btf *btf, const char *structure, const char *member
 	for (guint i = 0; struct_next(btf, structure, &i, &type, &members);) {
 		if (member_find(btf, &type, members, member, 0, &budget, &found, &id)) {
 			*offset = found;
+			*bytes = type_bytes(btf, id);
 			return true;
 		}
 	}
@@ -352,24 +402,6 @@ uint64_t btf_value_extend(const struct btf_value *value, uint64_t number)
 	const unsigned unused = value->bytes == 0 || value->bytes > 8 ? 0 : 64 - 8 * value->bytes;
 
 	return value->is_signed ? (uint64_t)((int64_t)(number << unused) >> unused) : number << unused >> unused;
-}
-
-static bool is_qualifier(enum kind kind)
-{
-	return kind == KIND_VOLATILE || kind == KIND_CONST || kind == KIND_RESTRICT || kind == KIND_TYPE_TAG;
-}
-
-/* The type itself, behind its qualifiers, and behind typedefs if `names` is false. */
-static bool type_resolve(const struct btf *btf, uint32_t id, bool names, struct type *type, const uint8_t **members)
-{
-	for (unsigned i = 0; i < NESTING_MAX && type_get(btf, id, type, members); i++) {
-		const enum kind kind = type_kind(type);
-
-		if (!is_qualifier(kind) && (names || kind != KIND_TYPEDEF))
-			return true;
-		id = type->size_or_type;
-	}
-	return false;
 }
 
 /* As C writes it, without qualifiers: pointers to what has no name are "void *". */

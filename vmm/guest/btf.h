@@ -25,10 +25,11 @@ struct btf *btf_new(const void *bytes, size_t n, GError **error);
 void btf_free(struct btf *btf);
 
 /*
- * Where `member` of struct `structure` starts, in bytes; members of anonymous structs and unions count as the outer
- * structure's own. False when there is none, or it is a bit-field. Looks at every structure: not for the sampling path.
+ * Where `member` of struct `structure` starts, in bytes, and how many it has (0: its type gives none, or lies); members
+ * of anonymous structs and unions count as the outer structure's own. False when there is none, or it is a bit-field.
+ * Looks at every structure: not for the sampling path.
  */
-bool btf_member(const struct btf *btf, const char *structure, const char *member, uint32_t *offset);
+bool btf_member(const struct btf *btf, const char *structure, const char *member, uint32_t *offset, uint32_t *bytes);
 /* A value that one register can hold, as a parameter of a function has it. */
 struct btf_value {
 	char *type;     /* as C writes it: "struct task_struct *"; by btf_value_clear */

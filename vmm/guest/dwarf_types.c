@@ -21,8 +21,12 @@ static const char *const usual[] = {
 	"pcpu_hot",      "maple_tree",    "maple_node",
 };
 
+struct member {
+	uint32_t offset, bytes;
+};
+
 struct structure {
-	GHashTable *members; /* name (char *) -> offset + 1 */
+	GHashTable *members; /* name (char *) -> struct member * */
 	uint32_t bytes;      /* 0: not known */
 };
 
@@ -44,7 +48,7 @@ static struct structure *structure_add(struct dwarf_types *types, const char *na
 {
 	struct structure *structure = g_new0(struct structure, 1);
 
-	structure->members = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	structure->members = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	g_hash_table_replace(types->structures, g_strdup(name), structure);
 	return structure;
 }
@@ -85,10 +89,11 @@ static bool members_take(const struct answer *answer, struct structure **found)
 			return false;
 		GHashTable *members = found[member->structure]->members;
 		const char *name = answer->text + member->name;
+		const struct member taken = {member->offset, member->bytes};
 
 		/* The first of a name, as where an anonymous member has the same. */
 		if (!g_hash_table_contains(members, name))
-			g_hash_table_insert(members, g_strdup(name), GUINT_TO_POINTER(member->offset + 1));
+			g_hash_table_insert(members, g_strdup(name), g_memdup2(&taken, sizeof(taken)));
 	}
 	return true;
 }
@@ -182,14 +187,16 @@ void dwarf_types_free(struct dwarf_types *types)
 	g_free(types);
 }
 
-bool dwarf_types_member(struct dwarf_types *types, const char *structure, const char *member, uint32_t *offset)
+bool dwarf_types_member(struct dwarf_types *types, const char *structure, const char *member, uint32_t *offset,
+                        uint32_t *bytes)
 {
 	const struct structure *found = structure_find(types, structure);
-	guint value = found ? GPOINTER_TO_UINT(g_hash_table_lookup(found->members, member)) : 0;
+	const struct member *of = found ? g_hash_table_lookup(found->members, member) : NULL;
 
-	if (value == 0)
+	if (!of)
 		return false;
-	*offset = value - 1;
+	*offset = of->offset;
+	*bytes = of->bytes;
 	return true;
 }
 

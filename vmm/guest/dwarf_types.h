@@ -17,7 +17,8 @@ struct dwarf_types *dwarf_types_decode(GBytes *answer);
 void dwarf_types_free(struct dwarf_types *types);
 
 /* As btf_member, and btf_size. */
-bool dwarf_types_member(struct dwarf_types *types, const char *structure, const char *member, uint32_t *offset);
+bool dwarf_types_member(struct dwarf_types *types, const char *structure, const char *member, uint32_t *offset,
+                        uint32_t *bytes);
 bool dwarf_types_size(struct dwarf_types *types, const char *structure, uint32_t *bytes);
 
 #endif

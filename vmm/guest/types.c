@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "guest/types.h"
 
+#include <string.h>
+
 #include "guest/btf.h"
 #include "guest/dwarf_types.h"
 
@@ -64,10 +66,21 @@ void types_free(struct types *types)
 	g_free(types);
 }
 
-bool types_has(const struct types *types, const char *structure, const char *member, uint32_t *offset)
+static bool member_find(const struct types *types, const char *structure, const char *member, uint32_t *offset,
+                        uint32_t *bytes)
 {
-	return types->btf ? btf_member(types->btf, structure, member, offset)
-	                  : dwarf_types_member(types->dwarf, structure, member, offset);
+	return types->btf ? btf_member(types->btf, structure, member, offset, bytes)
+	                  : dwarf_types_member(types->dwarf, structure, member, offset, bytes);
+}
+
+bool types_has(const struct types *types, const char *structure, const char *member, uint32_t bytes, uint32_t *offset)
+{
+	uint32_t found, size;
+
+	if (!member_find(types, structure, member, &found, &size) || (bytes != TYPES_PLACE && size != bytes))
+		return false;
+	*offset = found;
+	return true;
 }
 
 bool types_size(const struct types *types, const char *structure, uint32_t *bytes)
@@ -80,14 +93,53 @@ bool types_enumerator(const struct types *types, const char *enumeration, const 
 	return types->btf && btf_enumerator(types->btf, enumeration, name, value);
 }
 
+static bool missing(const struct types *types, const char *structure, const char *member, GError **error)
+{
+	g_set_error(error, TYPES_ERROR, TYPES_ERROR_MEMBER, "the kernel's %s has no struct %s with a member %s",
+	            types->btf ? "BTF" : "debug information", structure, member);
+	return false;
+}
+
 bool types_find(const struct types *types, const struct types_member *members, size_t n, GError **error)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (types_has(types, members[i].structure, members[i].member, members[i].offset))
-			continue;
-		g_set_error(error, TYPES_ERROR, TYPES_ERROR_MEMBER, "the kernel's %s has no struct %s with a member %s",
-		            types->btf ? "BTF" : "debug information", members[i].structure, members[i].member);
-		return false;
+		const struct types_member *wanted = &members[i];
+		uint32_t offset, bytes;
+
+		if (!member_find(types, wanted->structure, wanted->member, &offset, &bytes))
+			return missing(types, wanted->structure, wanted->member, error);
+		if (wanted->bytes != TYPES_PLACE && bytes != wanted->bytes) {
+			g_set_error(error, TYPES_ERROR, TYPES_ERROR_SIZE,
+			            "the kernel's struct %s has a member %s of %u bytes; this vprof reads %u",
+			            wanted->structure, wanted->member, bytes, wanted->bytes);
+			return false;
+		}
+		*wanted->offset = offset;
 	}
 	return true;
+}
+
+bool types_find_number(const struct types *types, const char *structure, const char *member,
+                       struct types_number *number, GError **error)
+{
+	struct types_number found;
+
+	if (!member_find(types, structure, member, &found.at, &found.bytes))
+		return missing(types, structure, member, error);
+	if (found.bytes != 1 && found.bytes != 2 && found.bytes != 4 && found.bytes != 8) {
+		g_set_error(error, TYPES_ERROR, TYPES_ERROR_SIZE,
+		            "the kernel's struct %s has a member %s of %u bytes, which is not a number's size",
+		            structure, member, found.bytes);
+		return false;
+	}
+	*number = found;
+	return true;
+}
+
+uint64_t types_number_read(struct types_number number, const uint8_t *structure)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, structure + number.at, number.bytes);
+	return GUINT64_FROM_LE(value);
 }

@@ -11,16 +11,16 @@ bool cgroup_layout_load(const struct types *types, struct cgroup_layout *layout,
 {
 	struct cgroup_layout loaded = {0};
 	/* Linux 6.15 has renamed it. */
-	const bool renamed = types_has(types, "kernfs_node", "__parent", &loaded.node_parent);
+	const bool renamed = types_has(types, "kernfs_node", "__parent", 8, &loaded.node_parent);
 	const struct types_member members[] = {
-		{"css_set", "dfl_cgrp", &loaded.set_default},
-		{"cgroup", "kn", &loaded.node},
-		{"kernfs_node", "id", &loaded.node_id},
-		{"kernfs_node", "name", &loaded.node_name},
-		{"kernfs_node", renamed ? "__parent" : "parent", &loaded.node_parent},
+		{"css_set", "dfl_cgrp", 8, &loaded.set_default},
+		{"cgroup", "kn", 8, &loaded.node},
+		{"kernfs_node", "id", 8, &loaded.node_id},
+		{"kernfs_node", "name", 8, &loaded.node_name},
+		{"kernfs_node", renamed ? "__parent" : "parent", 8, &loaded.node_parent},
 	};
 
-	if (!types_has(types, "task_struct", "cgroups", &loaded.task_cgroups)) {
+	if (!types_has(types, "task_struct", "cgroups", 8, &loaded.task_cgroups)) {
 		g_set_error(error, TYPES_ERROR, TYPES_ERROR_MEMBER,
 		            "the kernel has no cgroups; build Linux with CONFIG_CGROUPS");
 		return false;

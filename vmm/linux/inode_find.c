@@ -12,11 +12,15 @@ bool inode_layout_load(const struct symtab *symtab, const struct types *types, s
 {
 	struct inode_layout loaded = {.super_blocks = symtab_address(symtab, "super_blocks")};
 	const struct types_member members[] = {
-		{"super_block", "s_list", &loaded.sb_list}, {"super_block", "s_inodes", &loaded.sb_inodes},
-		{"inode", "i_sb_list", &loaded.list},       {"inode", "i_dentry", &loaded.dentries},
-		{"inode", "i_mapping", &loaded.mapping},    {"dentry", "d_u", &loaded.alias},
-		{"dentry", "d_name", &loaded.name},         {"qstr", "len", &loaded.name_length},
-		{"qstr", "name", &loaded.name_text},
+		{"super_block", "s_list", TYPES_PLACE, &loaded.sb_list},
+		{"super_block", "s_inodes", TYPES_PLACE, &loaded.sb_inodes},
+		{"inode", "i_sb_list", TYPES_PLACE, &loaded.list},
+		{"inode", "i_dentry", 8, &loaded.dentries},
+		{"inode", "i_mapping", 8, &loaded.mapping},
+		{"dentry", "d_u", TYPES_PLACE, &loaded.alias},
+		{"dentry", "d_name", TYPES_PLACE, &loaded.name},
+		{"qstr", "len", 4, &loaded.name_length},
+		{"qstr", "name", 8, &loaded.name_text},
 	};
 
 	if (loaded.super_blocks == 0 || !types_find(types, members, G_N_ELEMENTS(members), NULL))

@@ -14,7 +14,7 @@ gva_t kernel_hot_symbol(const struct symtab *symtab, const struct types *types, 
 	gva_t found = kernel_symbol(symtab, name), hot = kernel_symbol(symtab, "pcpu_hot");
 	uint32_t offset;
 
-	if (found.value == 0 && hot.value != 0 && types && types_has(types, "pcpu_hot", member, &offset))
+	if (found.value == 0 && hot.value != 0 && types && types_has(types, "pcpu_hot", member, TYPES_PLACE, &offset))
 		found.value = hot.value + offset;
 	return found;
 }

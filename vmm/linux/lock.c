@@ -22,10 +22,10 @@
 
 static bool type_find(const struct types *types, const char *lock, const char *waiter, struct lock_type *type)
 {
-	type->known = types_has(types, lock, "wait_list", &type->list) &&
-	              types_has(types, lock, "owner", &type->owner) &&
-	              types_has(types, waiter, "list", &type->waiter_list) &&
-	              types_has(types, waiter, "task", &type->waiter_task);
+	type->known = types_has(types, lock, "wait_list", TYPES_PLACE, &type->list) &&
+	              types_has(types, lock, "owner", 8, &type->owner) &&
+	              types_has(types, waiter, "list", TYPES_PLACE, &type->waiter_list) &&
+	              types_has(types, waiter, "task", 8, &type->waiter_task);
 	return type->known;
 }
 
@@ -71,7 +71,7 @@ bool lock_layout_load(const struct symtab *symtab, const struct types *types, st
 	type_find(types, "mutex", "mutex_waiter", &layout->types[VPROF_LOCK_MUTEX]);
 	type_find(types, "rw_semaphore", "rwsem_waiter", &layout->types[VPROF_LOCK_RWSEM]);
 	functions_find(layout, symtab);
-	return types_has(types, "task_struct", "stack", &layout->task_stack) && layout->n_functions > 0;
+	return types_has(types, "task_struct", "stack", 8, &layout->task_stack) && layout->n_functions > 0;
 }
 
 /* ---- a wait ---- */

@@ -21,8 +21,9 @@ static bool layout_memory(struct module_layout *layout, const struct types *type
 {
 	uint32_t memory, base, size, bytes;
 
-	if (!types_has(types, "module", "mem", &memory) || !types_has(types, "module_memory", "base", &base) ||
-	    !types_has(types, "module_memory", "size", &size) || !types_size(types, "module_memory", &bytes) ||
+	if (!types_has(types, "module", "mem", TYPES_PLACE, &memory) ||
+	    !types_has(types, "module_memory", "base", 8, &base) ||
+	    !types_has(types, "module_memory", "size", 4, &size) || !types_size(types, "module_memory", &bytes) ||
 	    bytes > LINKS_OFFSET_MAX)
 		return false;
 	for (unsigned i = 0; i < MODULE_PARTS; i++) {
@@ -37,10 +38,10 @@ static bool layout_core_and_init(struct module_layout *layout, const struct type
 {
 	uint32_t core, init, base, size;
 	const struct types_member members[] = {
-		{"module", "core_layout", &core},
-		{"module", "init_layout", &init},
-		{"module_layout", "base", &base},
-		{"module_layout", "text_size", &size},
+		{"module", "core_layout", TYPES_PLACE, &core},
+		{"module", "init_layout", TYPES_PLACE, &init},
+		{"module_layout", "base", 8, &base},
+		{"module_layout", "text_size", 4, &size},
 	};
 
 	if (!types_find(types, members, G_N_ELEMENTS(members), error))
@@ -57,28 +58,28 @@ static void layout_options(struct module_layout *layout, const struct types *typ
 {
 	uint32_t arch, ips, entries, n;
 
-	if (!types_has(types, "module", "build_id", &layout->build_id))
+	if (!types_has(types, "module", "build_id", MODULE_BUILD_ID_BYTES, &layout->build_id))
 		layout->build_id = 0;
-	if (!types_has(types, "module", "notes_attrs", &layout->notes.attributes) ||
-	    !types_has(types, "module_notes_attrs", "notes", &layout->notes.n) ||
-	    !types_has(types, "module_notes_attrs", "attrs", &layout->notes.first) ||
-	    !types_has(types, "bin_attribute", "size", &layout->notes.size) ||
-	    !types_has(types, "bin_attribute", "private", &layout->notes.at) ||
+	if (!types_has(types, "module", "notes_attrs", 8, &layout->notes.attributes) ||
+	    !types_has(types, "module_notes_attrs", "notes", 4, &layout->notes.n) ||
+	    !types_has(types, "module_notes_attrs", "attrs", TYPES_PLACE, &layout->notes.first) ||
+	    !types_has(types, "bin_attribute", "size", 8, &layout->notes.size) ||
+	    !types_has(types, "bin_attribute", "private", 8, &layout->notes.at) ||
 	    !types_size(types, "bin_attribute", &layout->notes.bytes))
 		layout->notes.attributes = 0;
-	layout->has_orc = types_has(types, "module", "arch", &arch) &&
-	                  types_has(types, "mod_arch_specific", "orc_unwind_ip", &ips) &&
-	                  types_has(types, "mod_arch_specific", "orc_unwind", &entries) &&
-	                  types_has(types, "mod_arch_specific", "num_orcs", &n);
+	layout->has_orc = types_has(types, "module", "arch", TYPES_PLACE, &arch) &&
+	                  types_has(types, "mod_arch_specific", "orc_unwind_ip", 8, &ips) &&
+	                  types_has(types, "mod_arch_specific", "orc_unwind", 8, &entries) &&
+	                  types_has(types, "mod_arch_specific", "num_orcs", 4, &n);
 	if (layout->has_orc) {
 		layout->orc_ips = arch + ips;
 		layout->orc_entries = arch + entries;
 		layout->orc_n = arch + n;
 	}
-	layout->has_kallsyms = types_has(types, "module", "kallsyms", &layout->kallsyms) &&
-	                       types_has(types, "mod_kallsyms", "symtab", &layout->symbols) &&
-	                       types_has(types, "mod_kallsyms", "num_symtab", &layout->n_symbols) &&
-	                       types_has(types, "mod_kallsyms", "strtab", &layout->names);
+	layout->has_kallsyms = types_has(types, "module", "kallsyms", 8, &layout->kallsyms) &&
+	                       types_has(types, "mod_kallsyms", "symtab", 8, &layout->symbols) &&
+	                       types_has(types, "mod_kallsyms", "num_symtab", 4, &layout->n_symbols) &&
+	                       types_has(types, "mod_kallsyms", "strtab", 8, &layout->names);
 }
 
 bool module_layout_load(const struct symtab *symtab, const struct types *types, struct module_layout *layout,
@@ -87,11 +88,11 @@ bool module_layout_load(const struct symtab *symtab, const struct types *types, 
 	const struct symbol *head = symtab_find_name(symtab, "modules");
 	struct module_layout loaded = {0};
 	const struct types_member members[] = {
-		{"module", "name", &loaded.name},
-		{"module", "state", &loaded.state},
+		{"module", "name", MODULE_NAME_BYTES, &loaded.name},
+		{"module", "state", 4, &loaded.state},
 	};
 
-	if (!types_has(types, "module", "list", &loaded.list)) {
+	if (!types_has(types, "module", "list", TYPES_PLACE, &loaded.list)) {
 		g_set_error_literal(error, MODULE_ERROR, MODULE_ERROR_NONE, "the kernel has no loadable modules");
 		return false;
 	}

@@ -166,7 +166,7 @@ static uint64_t switches_woken(const struct guest_gprs *gprs)
 /* The task is in one of these states, and not only about to be. */
 static bool switches_wakes(const struct os_kernel *kernel, struct page_walk *walk, const struct guest_gprs *gprs)
 {
-	const gva_t at = {guest_gprs_argument(gprs, 0) + layout_of(kernel)->list.state};
+	const gva_t at = {guest_gprs_argument(gprs, 0) + layout_of(kernel)->list.state.at};
 	uint32_t state;
 
 	return page_walk_read_kernel(walk, at, &state, sizeof(state)) &&

@@ -27,9 +27,9 @@ static bool folio_layout_load(const struct types *types, struct page_cache_layou
 
 	for (size_t i = 0; i < G_N_ELEMENTS(structures); i++) {
 		const struct types_member members[] = {
-			{structures[i], "flags", &layout->folio_flags},
-			{structures[i], "mapping", &layout->folio_mapping},
-			{structures[i], "index", &layout->folio_index},
+			{structures[i], "flags", 8, &layout->folio_flags},
+			{structures[i], "mapping", 8, &layout->folio_mapping},
+			{structures[i], "index", 8, &layout->folio_index},
 		};
 
 		if (types_find(types, members, G_N_ELEMENTS(members), NULL))
@@ -42,9 +42,9 @@ static bool folio_layout_load(const struct types *types, struct page_cache_layou
 static void states_load(const struct symtab *symtab, const struct types *types, struct page_cache_layout *layout)
 {
 	const struct types_member members[] = {
-		{"inode", "i_ino", &layout->inode_number},
-		{"inode", "i_sb", &layout->inode_super},
-		{"super_block", "s_bdi", &layout->super_bdi},
+		{"inode", "i_ino", 8, &layout->inode_number},
+		{"inode", "i_sb", 8, &layout->inode_super},
+		{"super_block", "s_bdi", 8, &layout->super_bdi},
 	};
 
 	layout->no_bdi = symtab_address(symtab, "noop_backing_dev_info");
@@ -61,12 +61,12 @@ bool page_cache_layout_load(const struct image *image, const struct symtab *symt
 	struct page_cache_layout loaded = {.pages = symtab_address(symtab, "vmemmap_base")};
 	uint32_t tree, root, node_bytes;
 	const struct types_member members[] = {
-		{"address_space", "host", &loaded.mapping_host},
-		{"address_space", "i_pages", &tree},
-		{"xarray", "xa_head", &root},
-		{"inode", "i_size", &loaded.inode_size},
-		{"xa_node", "shift", &loaded.node_shift},
-		{"xa_node", "slots", &loaded.node_slots},
+		{"address_space", "host", 8, &loaded.mapping_host},
+		{"address_space", "i_pages", TYPES_PLACE, &tree},
+		{"xarray", "xa_head", 8, &root},
+		{"inode", "i_size", 8, &loaded.inode_size},
+		{"xa_node", "shift", 1, &loaded.node_shift},
+		{"xa_node", "slots", TYPES_PLACE, &loaded.node_slots},
 	};
 
 	if (linux_processor_of_image(image)->pages == 0 || !types_find(types, members, G_N_ELEMENTS(members), NULL) ||

@@ -14,13 +14,13 @@ G_DEFINE_QUARK(vprof_task_error, task_error)
 static bool layout_members(struct task_layout *layout, const struct types *types, GError **error)
 {
 	const struct types_member members[] = {
-		{"task_struct", "pid", &layout->pid},
-		{"task_struct", "tgid", &layout->tgid},
-		{"task_struct", "comm", &layout->comm},
-		{"task_struct", "start_time", &layout->start_time},
-		{"task_struct", "exit_state", &layout->exit_state},
-		{"task_struct", "real_parent", &layout->real_parent},
-		{"task_struct", "mm", &layout->mm},
+		{"task_struct", "pid", 4, &layout->pid},
+		{"task_struct", "tgid", 4, &layout->tgid},
+		{"task_struct", "comm", TASK_COMM_BYTES, &layout->comm},
+		{"task_struct", "start_time", 8, &layout->start_time},
+		{"task_struct", "exit_state", 4, &layout->exit_state},
+		{"task_struct", "real_parent", 8, &layout->real_parent},
+		{"task_struct", "mm", 8, &layout->mm},
 	};
 
 	return types_find(types, members, G_N_ELEMENTS(members), error);
@@ -38,8 +38,8 @@ bool task_layout_load(const struct image *image, const struct symtab *symtab, co
 	if (!layout_members(&loaded, types, error) ||
 	    !linux_processor_of_image(image)->tasks_load(&loaded, symtab, types, error))
 		return false;
-	types_has(types, "mm_struct", "pgd", &loaded.mm_pgd);
-	types_has(types, "task_struct", "self_exec_id", &loaded.self_exec_id);
+	types_has(types, "mm_struct", "pgd", 8, &loaded.mm_pgd);
+	types_has(types, "task_struct", "self_exec_id", TYPES_PLACE, &loaded.self_exec_id);
 	*layout = loaded;
 	return true;
 }

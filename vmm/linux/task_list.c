@@ -28,10 +28,11 @@ enum {
 
 /* A structure within task_struct, and a member of it. */
 static bool inner_find(const struct types *types, const char *outer, const char *structure, const char *member,
-                       uint32_t *offset, GError **error)
+                       uint32_t bytes, uint32_t *offset, GError **error)
 {
 	uint32_t at, within;
-	const struct types_member members[] = {{"task_struct", outer, &at}, {structure, member, &within}};
+	const struct types_member members[] = {{"task_struct", outer, TYPES_PLACE, &at},
+	                                       {structure, member, bytes, &within}};
 
 	if (!types_find(types, members, G_N_ELEMENTS(members), error))
 		return false;
@@ -44,7 +45,8 @@ static void queued_find(struct task_list_layout *layout, const struct types *typ
 {
 	uint32_t info, delay;
 
-	if (types_has(types, "task_struct", "sched_info", &info) && types_has(types, "sched_info", "run_delay", &delay))
+	if (types_has(types, "task_struct", "sched_info", TYPES_PLACE, &info) &&
+	    types_has(types, "sched_info", "run_delay", 8, &delay))
 		layout->queued = MIN(info, TASK_STRUCT_BYTES_MAX) + MIN(delay, TASK_STRUCT_BYTES_MAX);
 }
 
@@ -53,14 +55,14 @@ static bool saved_find(struct task_list_layout *layout, const struct types *type
 {
 	uint32_t thread, context;
 	const struct types_member members[] = {
-		{"task_struct", "thread", &thread},
-		{"cpu_context", "sp", &layout->stack_pointer},
-		{"cpu_context", "fp", &layout->frame_pointer},
-		{"cpu_context", "pc", &layout->pc},
+		{"task_struct", "thread", TYPES_PLACE, &thread},
+		{"cpu_context", "sp", 8, &layout->stack_pointer},
+		{"cpu_context", "fp", 8, &layout->frame_pointer},
+		{"cpu_context", "pc", 8, &layout->pc},
 	};
 
-	if (!types_has(types, "thread_struct", "cpu_context", &context))
-		return inner_find(types, "thread", "thread_struct", "sp", &layout->stack_pointer, error);
+	if (!types_has(types, "thread_struct", "cpu_context", TYPES_PLACE, &context))
+		return inner_find(types, "thread", "thread_struct", "sp", 8, &layout->stack_pointer, error);
 	if (!types_find(types, members, G_N_ELEMENTS(members), error))
 		return false;
 	for (size_t i = 1; i < G_N_ELEMENTS(members); i++)
@@ -72,25 +74,25 @@ static bool saved_find(struct task_list_layout *layout, const struct types *type
 static bool members_find(struct task_list_layout *layout, const struct types *types, GError **error)
 {
 	/* Linux 5.14 has renamed it; 5.16 has moved the other one. */
-	const bool renamed = types_has(types, "task_struct", "__state", &layout->state);
-	const bool moved = types_has(types, "thread_info", "cpu", &layout->cpu);
-	const struct types_member cpu = {"task_struct", "cpu", &layout->cpu};
+	const bool renamed = types_find_number(types, "task_struct", "__state", &layout->state, NULL);
+	const bool moved = types_has(types, "thread_info", "cpu", 4, &layout->cpu);
+	const struct types_member cpu = {"task_struct", "cpu", 4, &layout->cpu};
 	const struct types_member members[] = {
-		{"task_struct", renamed ? "__state" : "state", &layout->state},
-		{"task_struct", "flags", &layout->flags},
-		{"task_struct", "on_cpu", &layout->on_cpu},
-		{"task_struct", "tasks", &layout->tasks},
-		{"task_struct", "signal", &layout->signal},
-		{"task_struct", "thread_node", &layout->thread_node},
-		{"signal_struct", "thread_head", &layout->thread_head},
-		{"task_struct", "nvcsw", &layout->voluntary},
-		{"task_struct", "nivcsw", &layout->involuntary},
+		{"task_struct", "flags", 4, &layout->flags},
+		{"task_struct", "tasks", TYPES_PLACE, &layout->tasks},
+		{"task_struct", "signal", 8, &layout->signal},
+		{"task_struct", "thread_node", TYPES_PLACE, &layout->thread_node},
+		{"signal_struct", "thread_head", TYPES_PLACE, &layout->thread_head},
+		{"task_struct", "nvcsw", 8, &layout->voluntary},
+		{"task_struct", "nivcsw", 8, &layout->involuntary},
 	};
 
 	return types_find(types, members, G_N_ELEMENTS(members), error) &&
-	       (moved ? inner_find(types, "thread_info", "thread_info", "cpu", &layout->cpu, error)
+	       types_find_number(types, "task_struct", "on_cpu", &layout->on_cpu, error) &&
+	       (renamed || types_find_number(types, "task_struct", "state", &layout->state, error)) &&
+	       (moved ? inner_find(types, "thread_info", "thread_info", "cpu", 4, &layout->cpu, error)
 	              : types_find(types, &cpu, 1, error)) &&
-	       inner_find(types, "se", "sched_entity", "sum_exec_runtime", &layout->runtime, error) &&
+	       inner_find(types, "se", "sched_entity", "sum_exec_runtime", 8, &layout->runtime, error) &&
 	       saved_find(layout, types, error);
 }
 
@@ -127,9 +129,9 @@ static bool extent_find(struct task_list_layout *layout, const struct task_layou
 		tasks->start_time,
 		tasks->exit_state,
 		tasks->mm,
-		layout->state,
+		layout->state.at,
 		layout->flags,
-		layout->on_cpu,
+		layout->on_cpu.at,
 		layout->cpu,
 		layout->tasks,
 		layout->signal,
@@ -262,8 +264,9 @@ static bool listed_task_decode(const struct task_list_layout *layout, const stru
 	if (!task_decode(tasks, bytes, address, &task->task))
 		return false;
 	task->kernel_thread = number_at(bytes, layout->flags) & FLAG_KERNEL_THREAD;
-	task->on_cpu = number_at(bytes, layout->on_cpu) != 0;
-	task->next_state = state_letter(number_at(bytes, layout->state), number_at(bytes, tasks->exit_state));
+	task->on_cpu = types_number_read(layout->on_cpu, bytes) != 0;
+	task->next_state =
+		state_letter((uint32_t)types_number_read(layout->state, bytes), number_at(bytes, tasks->exit_state));
 	task->state = task->on_cpu ? 'R' : task->next_state;
 	task->cpu = number_at(bytes, layout->cpu);
 	task->cpu_ns = word_at(bytes, layout->runtime);

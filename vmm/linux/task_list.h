@@ -31,7 +31,8 @@ struct task_list_layout {
 	uint64_t waits[4];                   /* code that only waits: from waits[0] to waits[1], and from [2] to [3] */
 	uint32_t tasks, signal, thread_node; /* in task_struct, as all that follow but thread_head */
 	uint32_t thread_head;                /* in signal_struct */
-	uint32_t state, flags, on_cpu, cpu;
+	struct types_number state, on_cpu;   /* unsigned long before 5.14; u8 since 7.2 */
+	uint32_t flags, cpu;
 	uint32_t runtime;                /* se.sum_exec_runtime */
 	uint32_t queued;                 /* sched_info.run_delay; 0: the kernel does not have it */
 	uint32_t voluntary, involuntary; /* nvcsw, nivcsw: how often it has switched away */

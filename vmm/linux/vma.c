@@ -12,15 +12,15 @@ static bool mm_layout_load(const struct types *types, struct vma_layout *layout,
 {
 	uint32_t tree, root;
 
-	layout->has_tree =
-		types_has(types, "mm_struct", "mm_mt", &tree) && types_has(types, "maple_tree", "ma_root", &root);
+	layout->has_tree = types_has(types, "mm_struct", "mm_mt", TYPES_PLACE, &tree) &&
+	                   types_has(types, "maple_tree", "ma_root", 8, &root);
 	if (layout->has_tree) {
 		layout->mm_tree = tree + root;
 		return true;
 	}
 	const struct types_member members[] = {
-		{"mm_struct", "mmap", &layout->mm_list},
-		{"vm_area_struct", "vm_next", &layout->next},
+		{"mm_struct", "mmap", 8, &layout->mm_list},
+		{"vm_area_struct", "vm_next", 8, &layout->next},
 	};
 
 	return types_find(types, members, G_N_ELEMENTS(members), error);
@@ -30,26 +30,26 @@ bool vma_layout_load(const struct types *types, struct vma_layout *layout, GErro
 {
 	struct vma_layout loaded = {0};
 	const struct types_member members[] = {
-		{"mm_struct", "exec_vm", &loaded.mm_exec_vm},
-		{"mm_struct", "start_code", &loaded.mm_start_code},
-		{"mm_struct", "start_stack", &loaded.mm_start_stack},
-		{"vm_area_struct", "vm_start", &loaded.start},
-		{"vm_area_struct", "vm_end", &loaded.end},
-		{"vm_area_struct", "vm_pgoff", &loaded.offset},
-		{"vm_area_struct", "vm_file", &loaded.file},
-		{"vm_area_struct", "vm_flags", &loaded.flags},
-		{"file", "f_path", &loaded.file_path},
-		{"file", "f_mapping", &loaded.file_mapping},
-		{"path", "mnt", &loaded.path_mnt},
-		{"path", "dentry", &loaded.path_dentry},
-		{"dentry", "d_parent", &loaded.dentry_parent},
-		{"dentry", "d_name", &loaded.dentry_name},
-		{"qstr", "len", &loaded.name_length},
-		{"qstr", "name", &loaded.name_text},
-		{"vfsmount", "mnt_root", &loaded.vfsmount_root},
-		{"mount", "mnt", &loaded.mount_vfsmount},
-		{"mount", "mnt_parent", &loaded.mount_parent},
-		{"mount", "mnt_mountpoint", &loaded.mount_point},
+		{"mm_struct", "exec_vm", 8, &loaded.mm_exec_vm},
+		{"mm_struct", "start_code", 8, &loaded.mm_start_code},
+		{"mm_struct", "start_stack", 8, &loaded.mm_start_stack},
+		{"vm_area_struct", "vm_start", 8, &loaded.start},
+		{"vm_area_struct", "vm_end", 8, &loaded.end},
+		{"vm_area_struct", "vm_pgoff", 8, &loaded.offset},
+		{"vm_area_struct", "vm_file", 8, &loaded.file},
+		{"vm_area_struct", "vm_flags", 8, &loaded.flags},
+		{"file", "f_path", TYPES_PLACE, &loaded.file_path},
+		{"file", "f_mapping", 8, &loaded.file_mapping},
+		{"path", "mnt", 8, &loaded.path_mnt},
+		{"path", "dentry", 8, &loaded.path_dentry},
+		{"dentry", "d_parent", 8, &loaded.dentry_parent},
+		{"dentry", "d_name", TYPES_PLACE, &loaded.dentry_name},
+		{"qstr", "len", 4, &loaded.name_length},
+		{"qstr", "name", 8, &loaded.name_text},
+		{"vfsmount", "mnt_root", 8, &loaded.vfsmount_root},
+		{"mount", "mnt", TYPES_PLACE, &loaded.mount_vfsmount},
+		{"mount", "mnt_parent", 8, &loaded.mount_parent},
+		{"mount", "mnt_mountpoint", 8, &loaded.mount_point},
 	};
 
 	if (!mm_layout_load(types, &loaded, error) || !types_find(types, members, G_N_ELEMENTS(members), error))

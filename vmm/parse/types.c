@@ -41,6 +41,19 @@ static bool member_offset(Dwarf_Die *member, uint32_t *offset)
 	return value <= UINT32_MAX;
 }
 
+/* 0: not known, or more than any structure of a kernel has. */
+static uint32_t member_bytes(Dwarf_Die *member)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word bytes;
+	Dwarf_Die type;
+
+	if (!dwarf_formref_die(dwarf_attr_integrate(member, DW_AT_type, &attribute), &type) ||
+	    dwarf_aggregate_size(&type, &bytes) != 0 || bytes > UINT32_MAX)
+		return 0;
+	return (uint32_t)bytes;
+}
+
 /* With those of anonymous members in their place. */
 static void members_list(struct listing *listing, Dwarf_Die *structure, uint32_t base, unsigned depth)
 {
@@ -57,7 +70,8 @@ static void members_list(struct listing *listing, Dwarf_Die *structure, uint32_t
 			continue;
 		if (name && listing->members->len < MEMBERS_MAX) {
 			const struct vprof_parse_member found = {listing->structures->len,
-			                                         table_text_add(listing->text, name), offset};
+			                                         table_text_add(listing->text, name), offset,
+			                                         member_bytes(&member)};
 
 			g_array_append_val(listing->members, found);
 		} else if (!name && depth < NESTING_MAX && member_type(&member, &type)) {

@@ -22,10 +22,10 @@ static void load(struct kernel_layout *layout, const struct symtab *symtab, cons
 {
 	uint32_t offset;
 
-	if (types_has(types, "thread_info", "preempt_count", &offset))
+	if (types_has(types, "thread_info", "preempt_count", TYPES_PLACE, &offset))
 		layout->task_preempt_count = offset;
 	layout->os.page_tables = kernel_symbol(symtab, "swapper_pg_dir");
-	if (types_has(types, "pt_regs", "stackframe", &offset))
+	if (types_has(types, "pt_regs", "stackframe", TYPES_PLACE, &offset))
 		layout->os.entry_record = offset;
 }
 

@@ -11,7 +11,7 @@ static uint64_t in_use_find(const struct symtab *symtab, const struct types *typ
 	uint64_t found = symtab_address(symtab, "hardirq_stack_inuse"), hot = symtab_address(symtab, "pcpu_hot");
 	uint32_t offset;
 
-	if (found == 0 && hot != 0 && types_has(types, "pcpu_hot", "hardirq_stack_inuse", &offset))
+	if (found == 0 && hot != 0 && types_has(types, "pcpu_hot", "hardirq_stack_inuse", 1, &offset))
 		found = hot + offset;
 	return found;
 }
@@ -21,8 +21,8 @@ static uint64_t entry_stack_find(const struct symtab *symtab, const struct types
 	const uint64_t tss = symtab_address(symtab, "cpu_tss_rw");
 	uint32_t hardware, sp0;
 
-	return tss != 0 && types_has(types, "tss_struct", "x86_tss", &hardware) &&
-	                       types_has(types, "x86_hw_tss", "sp0", &sp0)
+	return tss != 0 && types_has(types, "tss_struct", "x86_tss", TYPES_PLACE, &hardware) &&
+	                       types_has(types, "x86_hw_tss", "sp0", 8, &sp0)
 	               ? tss + hardware + sp0
 	               : 0;
 }
@@ -41,8 +41,8 @@ bool cpu_area_layout_load(const struct symtab *symtab, const struct types *types
 		.direct_map = symtab_address(symtab, "page_offset_base"),
 	};
 	const struct types_member members[] = {
-		{"task_struct", "stack", &loaded.task_stack},
-		{"mm_struct", "pgd", &loaded.mm_pgd},
+		{"task_struct", "stack", 8, &loaded.task_stack},
+		{"mm_struct", "pgd", 8, &loaded.mm_pgd},
 	};
 
 	if (!apic_id || loaded.offsets == 0 || !types_find(types, members, G_N_ELEMENTS(members), NULL))

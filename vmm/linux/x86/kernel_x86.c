@@ -18,7 +18,7 @@ static bool tasks_load(struct task_layout *layout, const struct symtab *symtab, 
 			"the kernel has no symbols this_cpu_off and current_task or pcpu_hot; it needs CONFIG_SMP, and CONFIG_KALLSYMS_ALL if the image is stripped");
 		return false;
 	}
-	if (hot && !types_find(types, &(struct types_member){"pcpu_hot", "current_task", &offset}, 1, error))
+	if (hot && !types_find(types, &(struct types_member){"pcpu_hot", "current_task", 8, &offset}, 1, error))
 		return false;
 	layout->this_cpu_off = area->address;
 	layout->current_task = (hot ? hot->address : current_task->address) + offset;

@@ -99,21 +99,21 @@ static bool offsets_find(struct loading *loading, GError **error)
 {
 	struct types *types = types_new(loading->image, error);
 	const struct types_member needed[] = {
-		{"tracepoint", "key", &loading->key},
-		{"tracepoint", "funcs", &loading->funcs},
-		{"tracepoint", "iterator", &loading->iterator},
+		{"tracepoint", "key", TYPES_PLACE, &loading->key},
+		{"tracepoint", "funcs", 8, &loading->funcs},
+		{"tracepoint", "iterator", 8, &loading->iterator},
 	};
 	bool found = types && types_find(types, needed, G_N_ELEMENTS(needed), error);
 
 	if (found) {
-		loading->has_tramp = types_has(types, "tracepoint", "static_call_tramp", &loading->tramp);
+		loading->has_tramp = types_has(types, "tracepoint", "static_call_tramp", 8, &loading->tramp);
 		/* Up to Linux 6.13; then it is a member of the structure that "ext" points to. */
-		if (!types_has(types, "tracepoint", "regfunc", &loading->regfunc) &&
-		    !types_has(types, "tracepoint", "ext", &loading->regfunc))
+		if (!types_has(types, "tracepoint", "regfunc", 8, &loading->regfunc) &&
+		    !types_has(types, "tracepoint", "ext", 8, &loading->regfunc))
 			loading->regfunc = loading->funcs;
-		loading->has_events = types_has(types, "trace_event_call", "tp", &loading->type) &&
-		                      types_has(types, "trace_event_call", "class", &loading->class) &&
-		                      types_has(types, "trace_event_class", "system", &loading->system);
+		loading->has_events = types_has(types, "trace_event_call", "tp", 8, &loading->type) &&
+		                      types_has(types, "trace_event_call", "class", 8, &loading->class) &&
+		                      types_has(types, "trace_event_class", "system", 8, &loading->system);
 	}
 	types_free(types);
 	return found;
