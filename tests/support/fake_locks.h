@@ -38,6 +38,23 @@ static inline void fake_lock(struct fake_guest *fake, enum vprof_lock kind, unsi
 	fake_ring(fake, heads, n + 1);
 }
 
+/* As fake_lock, as it is since 7.1: the waiters are a ring of their own, and each has the lock's address on its stack.
+ */
+static inline void fake_lock_first(struct fake_guest *fake, const struct lock_layout *layout, enum vprof_lock kind,
+                                   unsigned n, uint64_t owner)
+{
+	const struct lock_type *type = &layout->types[kind];
+	uint64_t links[5];
+
+	fake_lock(fake, kind, n, owner);
+	for (unsigned i = 1; i <= n; i++) {
+		links[i - 1] = FAKE_WAITER(i) + type->waiter_list;
+		fake_write(fake, FAKE_STACK(i) + 0x10, FAKE_MEMORY + FAKE_LOCK);
+	}
+	fake_ring(fake, links, n);
+	fake_write(fake, FAKE_LOCK + type->list, FAKE_MEMORY + FAKE_WAITER(1));
+}
+
 /* Task i waits for a futex at this address of its own, by system call `number` with `command`. */
 static inline void fake_futex(struct fake_guest *fake, unsigned i, uint64_t number, uint64_t command, uint64_t address)
 {

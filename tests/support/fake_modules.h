@@ -96,6 +96,20 @@ static inline void fake_module_notes(struct fake_process *process, uint64_t modu
 	fake_set(process, module, attributes, groups);
 }
 
+/* The same as they are since 6.16: by a list of pointers, which `layout` is told of. */
+static inline void fake_module_notes_list(struct fake_process *process, uint64_t module, struct module_layout *layout)
+{
+	const uint32_t bytes = layout->notes.bytes, first = layout->notes.first;
+	const uint64_t groups = fake_get(process, module, layout->notes.attributes), list = fake_object(process, 24);
+
+	layout->notes.has_list = true;
+	layout->notes.list = 0;
+	fake_set(process, groups, layout->notes.list, list);
+	fake_set(process, list, 0, groups + first);
+	fake_set(process, list, 8, groups + first + bytes);
+	fake_set(process, list, 16, 0);
+}
+
 /* Functions of 0x100 bytes each, one after the other from the module's first byte of code on. */
 static inline void fake_module_symbols(struct fake_process *process, uint64_t module, uint64_t code,
                                        const char *const *names, uint32_t n)

@@ -72,6 +72,11 @@ static inline void fake_set(struct fake_process *process, uint64_t object, uint6
 	fake_write(&process->fake, object - FAKE_KERNEL + offset, value);
 }
 
+static inline uint64_t fake_get(struct fake_process *process, uint64_t object, uint64_t offset)
+{
+	return fake_read(&process->fake, object - FAKE_KERNEL + offset);
+}
+
 static inline uint64_t fake_vma(struct fake_process *process, uint64_t start, uint64_t end, uint64_t pages,
                                 uint64_t file, bool executable)
 {

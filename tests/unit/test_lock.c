@@ -9,15 +9,17 @@
 
 static struct fake_guest fake;
 static struct page_walk walk;
+static struct lock_layout layout;
 
 static void setup(void)
 {
 	fake_tasks_init(&fake, &walk);
+	layout = fake_lock_layout;
 }
 
 static bool find(unsigned i, struct os_lock *wait)
 {
-	return lock_wait_find(&fake_lock_layout, &walk, FAKE_MEMORY + FAKE_TASK(i), FAKE_MEMORY + FAKE_STACK(i), wait);
+	return lock_wait_find(&layout, &walk, FAKE_MEMORY + FAKE_TASK(i), FAKE_MEMORY + FAKE_STACK(i), wait);
 }
 
 static void check_none(unsigned i)
@@ -49,6 +51,33 @@ START_TEST(each_that_waits_finds_the_lock)
 	for (unsigned i = 1; i <= 4; i++)
 		check_wait(i, kind, FAKE_MEMORY + FAKE_LOCK, OWNER);
 	check_none(5);
+}
+END_TEST
+
+START_TEST(each_that_waits_in_a_ring_finds_the_lock)
+{
+	const enum vprof_lock kind = (enum vprof_lock)_i;
+
+	layout.types[kind].first = true;
+	for (unsigned n = 1; n <= 4; n++) {
+		fake_lock_first(&fake, &layout, kind, n, OWNER);
+		for (unsigned i = 1; i <= n; i++)
+			check_wait(i, kind, FAKE_MEMORY + FAKE_LOCK, OWNER);
+	}
+	check_none(5);
+	/* Another waits first, who is not in the ring. */
+	fake_write(&fake, FAKE_LOCK + layout.types[kind].list, FAKE_MEMORY + FAKE_WAITER(5));
+	check_none(1);
+	fake_lock_first(&fake, &layout, kind, 2, OWNER);
+	fake_write(&fake, FAKE_STACK(1) + 0x10, 0);
+	check_none(1);
+	check_wait(2, kind, FAKE_MEMORY + FAKE_LOCK, OWNER);
+	/* A ring that leads nowhere, and one with something that does not wait. */
+	fake_write(&fake, FAKE_WAITER(2) + layout.types[kind].waiter_list, FAKE_MEMORY + FAKE_RAM_BYTES);
+	check_none(2);
+	fake_lock_first(&fake, &layout, kind, 3, OWNER);
+	fake_write(&fake, FAKE_WAITER(3) + layout.types[kind].waiter_task, 0);
+	check_none(1);
 }
 END_TEST
 
@@ -98,6 +127,15 @@ START_TEST(futexes_are_arguments)
 		else
 			check_none(1);
 	}
+	/* In kernels that can use FRED, the registers end before the stack does, and CS has flags. */
+	fake_futex(&fake, 1, 202, 0, 0x55d0c8);
+	layout.stack_padding = 16;
+	check_none(1);
+	const uint64_t regs = (FAKE_STACK(1) | (FAKE_STACK_BYTES - 1)) + 1 - 168;
+
+	memmove(fake.ram + regs - 16, fake.ram + regs, 168);
+	fake_write(&fake, regs - 16 + 136, 0x30033);
+	check_wait(1, VPROF_LOCK_FUTEX, 0x55d0c8, 0);
 }
 END_TEST
 
@@ -119,6 +157,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, NULL);
 	tcase_add_loop_test(tests, each_that_waits_finds_the_lock, VPROF_LOCK_MUTEX, VPROF_LOCK_FUTEX);
+	tcase_add_loop_test(tests, each_that_waits_in_a_ring_finds_the_lock, VPROF_LOCK_MUTEX, VPROF_LOCK_FUTEX);
 	tcase_add_test(tests, who_has_it_is_not_always_said);
 	tcase_add_test(tests, what_is_not_linked_is_no_wait);
 	tcase_add_test(tests, futexes_are_arguments);

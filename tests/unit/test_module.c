@@ -86,6 +86,30 @@ START_TEST(build_ids_among_notes)
 }
 END_TEST
 
+START_TEST(build_ids_among_notes_in_a_list)
+{
+	struct module_layout layout = fake_module_layout;
+	uint64_t module = fake_module(&process, "ext4", FAKE_MODULE_CODE, 0x8000, 0);
+
+	layout.build_id = 0;
+	layout.notes.attributes = 0xc0;
+	fake_module_notes(&process, module, 0xc0, 0xcc);
+	fake_module_notes_list(&process, module, &layout);
+	module_table_update(&table, &layout, &process.walk, SECOND);
+	assert_table("ext4 ffffffffc0000000+8000@0#cc ");
+	const uint64_t list = fake_get(&process, fake_get(&process, module, 0xc0), 0);
+
+	fake_set(&process, list, 8, 0); /* the list ends before the build-id's section */
+	fake_module(&process, "loop", FAKE_MODULE_CODE + 0x8000, 0x1000, 0);
+	module_table_update(&table, &layout, &process.walk, 2 * SECOND);
+	assert_table("ext4 ffffffffc0000000+8000@0 loop ffffffffc0008000+1000@0 ");
+	fake_set(&process, list, 0, 0xffffff0000000000); /* nothing there */
+	fake_module(&process, "xfs", FAKE_MODULE_CODE + 0x9000, 0x1000, 0);
+	module_table_update(&table, &layout, &process.walk, 3 * SECOND);
+	assert_table("ext4 ffffffffc0000000+8000@0 loop ffffffffc0008000+1000@0 xfs ffffffffc0009000+1000@0 ");
+}
+END_TEST
+
 START_TEST(a_list_that_stays_is_read_once)
 {
 	fake_module(&process, "ext4", FAKE_MODULE_CODE, 0x8000, 0xaa);
@@ -377,6 +401,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, NULL);
 	tcase_add_test(tests, modules_by_address);
 	tcase_add_test(tests, build_ids_among_notes);
+	tcase_add_test(tests, build_ids_among_notes_in_a_list);
 	tcase_add_test(tests, a_list_that_stays_is_read_once);
 	tcase_add_test(tests, a_list_that_changes_is_not_read_more_often_than_said);
 	tcase_add_test(tests, a_module_that_is_being_loaded_is_looked_at_again);

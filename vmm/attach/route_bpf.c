@@ -92,10 +92,14 @@ static struct guest_sample_settings settings(struct qemu_guest *qemu, const stru
 	struct guest_sample_settings settings = {
 		.memory = GUEST_SAMPLE_NO_MEMORY,
 		.current_task = config->tasks ? config->kernel->places.current_task : 0,
-		.interrupt_stack = config->kernel ? config->kernel->places.interrupt_stack : 0,
 		.page_shift = (unsigned)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)),
 	};
 
+	if (config->kernel) {
+		settings.interrupt_stack = config->kernel->places.interrupt_stack;
+		settings.interrupt_stack_behind = config->kernel->places.interrupt_stack_behind;
+		settings.stack_padding = config->kernel->places.stack_padding;
+	}
 	if (kvm_vendor_find(&vendor))
 		settings.vendor = vendor;
 	if (unwind) {

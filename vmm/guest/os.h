@@ -234,13 +234,15 @@ struct os_area {
 
 /* Where the kernel keeps what a sample needs whose registers do not tell; addresses in the image, and offsets. */
 struct os_places {
-	uint64_t current_task;     /* per-CPU: the address of the task that runs; 0: not known */
-	uint64_t interrupt_stack;  /* per-CPU: the address of the last word of the interrupt stack; 0: not known */
-	uint64_t interrupt_in_use; /* per-CPU, a byte: whether that is in use; 0: not known */
-	uint64_t entry_stack;      /* per-CPU: the stack pointer in entries from user space; 0: not known */
-	uint32_t task_stack;       /* in a task: the address of its stack */
-	uint32_t task_mm;          /* in a task: the address of its process's memory; */
-	uint32_t mm_root;          /* in that: the address of its top-level page table */
+	uint64_t current_task;    /* per-CPU: the address of the task that runs; 0: not known */
+	uint64_t interrupt_stack; /* per-CPU: the address of the last word of the interrupt stack; 0: not known */
+	uint32_t interrupt_stack_behind; /* how far behind the last word that address is */
+	uint32_t stack_padding;          /* bytes behind user space's registers at the end of a task's stack */
+	uint64_t interrupt_in_use;       /* per-CPU, a byte: whether that is in use; 0: not known */
+	uint64_t entry_stack;            /* per-CPU: the stack pointer in entries from user space; 0: not known */
+	uint32_t task_stack;             /* in a task: the address of its stack */
+	uint32_t task_mm;                /* in a task: the address of its process's memory; */
+	uint32_t mm_root;                /* in that: the address of its top-level page table */
 };
 
 struct os_areas {
@@ -342,6 +344,10 @@ enum os_part {
 	OS_MODULES,
 	OS_FILE_CODE,
 	OS_SWITCHES,
+	OS_WAITS,
+	OS_FILES,
+	OS_FILE_NAMES,
+	OS_AREAS,
 	OS_PARTS,
 };
 

@@ -25,9 +25,9 @@ struct cpu_area_layout {
 	uint32_t mm_pgd;              /* in mm_struct */
 };
 
-/* False where the kernel does not say. `tasks`: its layout. */
+/* `tasks`: its layout. Errors: TASK_ERROR, TYPES_ERROR. */
 bool cpu_area_layout_load(const struct symtab *symtab, const struct types *types, const struct task_layout *tasks,
-                          struct cpu_area_layout *layout);
+                          struct cpu_area_layout *layout, GError **error);
 
 /*
  * Reads the areas of the processors that the kernel knows, at most `n_max`; returns how many. An area must name itself.

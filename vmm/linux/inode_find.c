@@ -4,26 +4,35 @@
 
 #include <string.h>
 
+#include "linux/task.h"
+
 #define LOOKS_MAX 3u     /* at lists that change meanwhile */
 #define CLOCK_INODES 64u /* between looks at the clock */
 #define NAME_BYTES_MAX 64u
 
-bool inode_layout_load(const struct symtab *symtab, const struct types *types, struct inode_layout *layout)
+bool inode_layout_load(const struct symtab *symtab, const struct types *types, struct inode_layout *layout,
+                       GError **error)
 {
 	struct inode_layout loaded = {.super_blocks = symtab_address(symtab, "super_blocks")};
+	/* Up to 7.0 in a union of that name, as the first of its members. */
+	const bool in_union = types_has(types, "dentry", "d_u", TYPES_PLACE, &loaded.alias);
 	const struct types_member members[] = {
 		{"super_block", "s_list", TYPES_PLACE, &loaded.sb_list},
 		{"super_block", "s_inodes", TYPES_PLACE, &loaded.sb_inodes},
 		{"inode", "i_sb_list", TYPES_PLACE, &loaded.list},
 		{"inode", "i_dentry", 8, &loaded.dentries},
 		{"inode", "i_mapping", 8, &loaded.mapping},
-		{"dentry", "d_u", TYPES_PLACE, &loaded.alias},
+		{"dentry", in_union ? "d_u" : "d_alias", TYPES_PLACE, &loaded.alias},
 		{"dentry", "d_name", TYPES_PLACE, &loaded.name},
 		{"qstr", "len", 4, &loaded.name_length},
 		{"qstr", "name", 8, &loaded.name_text},
 	};
 
-	if (loaded.super_blocks == 0 || !types_find(types, members, G_N_ELEMENTS(members), NULL))
+	if (loaded.super_blocks == 0) {
+		g_set_error(error, TASK_ERROR, TASK_ERROR_NONE, "the kernel has no symbol super_blocks");
+		return false;
+	}
+	if (!types_find(types, members, G_N_ELEMENTS(members), error))
 		return false;
 	*layout = loaded;
 	return true;

@@ -22,8 +22,9 @@ struct inode_layout {
 	uint32_t name_length, name_text;  /* in struct qstr */
 };
 
-/* False where the kernel does not say. */
-bool inode_layout_load(const struct symtab *symtab, const struct types *types, struct inode_layout *layout);
+/* Errors: TASK_ERROR, TYPES_ERROR. */
+bool inode_layout_load(const struct symtab *symtab, const struct types *types, struct inode_layout *layout,
+                       GError **error);
 
 /*
  * The address_space of the first file with this last component of its path; 0, with *why: there is none, the lists

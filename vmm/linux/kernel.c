@@ -19,6 +19,22 @@ gva_t kernel_hot_symbol(const struct symtab *symtab, const struct types *types, 
 	return found;
 }
 
+/* Since 5.12, its address is that of its last word (arch/x86/kernel/irq_64.c); irq_count went in that release, too. */
+static void interrupt_stack_find(struct os_places *places, const struct symtab *symtab, const struct types *types)
+{
+	places->interrupt_stack = kernel_hot_symbol(symtab, types, "hardirq_stack_ptr", "hardirq_stack_ptr").value;
+	places->interrupt_stack_behind = symtab_find_name(symtab, "irq_count") ? sizeof(uint64_t) : 0;
+}
+
+/* Keeps the reason why the part is missing, if there is one. */
+static void part_lacks(struct kernel_layout *layout, enum os_part part, GError **error)
+{
+	if (!*error)
+		return;
+	layout->os.why[part] = layout->texts[part] = g_strdup((*error)->message);
+	g_clear_error(error);
+}
+
 static void layouts_load(struct kernel_layout *layout, const struct image *image, const struct symtab *symtab,
                          const struct types *types)
 {
@@ -30,29 +46,28 @@ static void layouts_load(struct kernel_layout *layout, const struct image *image
 	layout->set_comm = kernel_symbol(symtab, "__set_task_comm");
 	layout->wake_up = kernel_symbol(symtab, "try_to_wake_up");
 	processor->load(layout, symtab, types);
-	if (!layout->has_tasks) {
-		layout->os.why[OS_TASKS] = layout->texts[OS_TASKS] = g_strdup(error->message);
+	part_lacks(layout, OS_TASKS, &error);
+	if (!layout->has_tasks)
 		return;
-	}
-	layout->has_areas = cpu_area_layout_load(symtab, types, &layout->tasks, &layout->areas);
-	layout->has_page_cache = page_cache_layout_load(image, symtab, types, &layout->page_cache);
-	layout->has_inodes = layout->has_page_cache && inode_layout_load(symtab, types, &layout->inodes);
-	layout->has_locks = processor->futex_read && lock_layout_load(symtab, types, &layout->locks);
+	layout->has_areas = cpu_area_layout_load(symtab, types, &layout->tasks, &layout->areas, &error);
+	part_lacks(layout, OS_AREAS, &error);
+	layout->has_page_cache = page_cache_layout_load(image, symtab, types, &layout->page_cache, &error);
+	part_lacks(layout, OS_FILES, &error);
+	layout->has_inodes = layout->has_page_cache && inode_layout_load(symtab, types, &layout->inodes, &error);
+	part_lacks(layout, OS_FILE_NAMES, &error);
+	layout->has_locks =
+		lock_layout_load(image, symtab, types, layout->os.places.stack_padding, &layout->locks, &error);
+	part_lacks(layout, OS_WAITS, &error);
 	layout->has_list = task_list_layout_load(symtab, types, &layout->tasks, &layout->list, &error);
-	if (!layout->has_list)
-		layout->os.why[OS_LIST] = layout->texts[OS_LIST] = g_strdup(error->message);
-	g_clear_error(&error);
+	part_lacks(layout, OS_LIST, &error);
 	layout->has_mappings = vma_layout_load(types, &layout->mappings, &error);
-	if (!layout->has_mappings)
-		layout->os.why[OS_MAPPINGS] = layout->texts[OS_MAPPINGS] = g_strdup(error->message);
-	g_clear_error(&error);
+	part_lacks(layout, OS_MAPPINGS, &error);
 	layout->has_cgroups = cgroup_layout_load(types, &layout->cgroups, &error);
-	if (!layout->has_cgroups)
-		layout->os.why[OS_GROUPS] = layout->texts[OS_GROUPS] = g_strdup(error->message);
-	g_clear_error(&error);
+	part_lacks(layout, OS_GROUPS, &error);
 	layout->has_modules = module_layout_load(symtab, types, &layout->modules, &error);
-	if (!layout->has_modules && !g_error_matches(error, MODULE_ERROR, MODULE_ERROR_NONE))
-		layout->os.why[OS_MODULES] = layout->texts[OS_MODULES] = g_strdup(error->message);
+	if (g_error_matches(error, MODULE_ERROR, MODULE_ERROR_NONE))
+		g_clear_error(&error);
+	part_lacks(layout, OS_MODULES, &error);
 }
 
 struct kernel_layout *kernel_layout_load(const struct image *image)
@@ -61,11 +76,12 @@ struct kernel_layout *kernel_layout_load(const struct image *image)
 	struct symtab *symtab = symtab_load(image, &error);
 	struct types *types = symtab ? types_new(image, &error) : NULL;
 	struct kernel_layout *layout = kernel_layout_none(error ? error->message : NULL);
+	const struct linux_processor *processor = linux_processor_of_image(image);
 
 	if (symtab) {
 		symtab_index_names(symtab);
-		layout->os.places.interrupt_stack =
-			kernel_hot_symbol(symtab, types, "hardirq_stack_ptr", "hardirq_stack_ptr").value;
+		interrupt_stack_find(&layout->os.places, symtab, types);
+		layout->os.places.stack_padding = processor->stack_padding ? processor->stack_padding(symtab) : 0;
 	}
 	if (types)
 		layouts_load(layout, image, symtab, types);

@@ -22,7 +22,8 @@
 
 static bool type_find(const struct types *types, const char *lock, const char *waiter, struct lock_type *type)
 {
-	type->known = types_has(types, lock, "wait_list", TYPES_PLACE, &type->list) &&
+	type->first = types_has(types, lock, "first_waiter", 8, &type->list);
+	type->known = (type->first || types_has(types, lock, "wait_list", TYPES_PLACE, &type->list)) &&
 	              types_has(types, lock, "owner", 8, &type->owner) &&
 	              types_has(types, waiter, "list", TYPES_PLACE, &type->waiter_list) &&
 	              types_has(types, waiter, "task", 8, &type->waiter_task);
@@ -65,13 +66,29 @@ static void functions_find(struct lock_layout *layout, const struct symtab *symt
 	}
 }
 
-bool lock_layout_load(const struct symtab *symtab, const struct types *types, struct lock_layout *layout)
+bool lock_layout_load(const struct image *image, const struct symtab *symtab, const struct types *types,
+                      uint32_t stack_padding, struct lock_layout *layout, GError **error)
 {
-	*layout = (struct lock_layout){.types[VPROF_LOCK_FUTEX].known = true};
-	type_find(types, "mutex", "mutex_waiter", &layout->types[VPROF_LOCK_MUTEX]);
-	type_find(types, "rw_semaphore", "rwsem_waiter", &layout->types[VPROF_LOCK_RWSEM]);
-	functions_find(layout, symtab);
-	return types_has(types, "task_struct", "stack", 8, &layout->task_stack) && layout->n_functions > 0;
+	const bool has_futexes = linux_processor_of_image(image)->futex_read;
+	struct lock_layout loaded = {.stack_padding = stack_padding, .types[VPROF_LOCK_FUTEX].known = has_futexes};
+	const struct types_member stack = {"task_struct", "stack", 8, &loaded.task_stack};
+
+	if (!has_futexes) {
+		g_set_error(error, TASK_ERROR, TASK_ERROR_NONE, "the locks of waiting tasks are found on x86-64 only");
+		return false;
+	}
+	if (!types_find(types, &stack, 1, error))
+		return false;
+	type_find(types, "mutex", "mutex_waiter", &loaded.types[VPROF_LOCK_MUTEX]);
+	type_find(types, "rw_semaphore", "rwsem_waiter", &loaded.types[VPROF_LOCK_RWSEM]);
+	functions_find(&loaded, symtab);
+	if (loaded.n_functions == 0) {
+		g_set_error(error, TASK_ERROR, TASK_ERROR_NONE,
+		            "the kernel has no symbols of functions that wait for locks");
+		return false;
+	}
+	*layout = loaded;
+	return true;
 }
 
 /* ---- a wait ---- */
@@ -132,6 +149,49 @@ static bool lock_of_link(const struct lock_layout *layout, const struct lock_typ
 	return false;
 }
 
+/* All that wait with this link, by the addresses of their structures; 0: they are not a ring, or too many. */
+static size_t ring_read(const struct lock_layout *layout, const struct lock_type *type, struct page_walk *walk,
+                        uint64_t first, unsigned *waiters, uint64_t ring[WAITERS_MAX])
+{
+	uint64_t link = first;
+	size_t n = 0;
+
+	for (; *waiters > 0; (*waiters)--) {
+		ring[n++] = link - type->waiter_list;
+		if (!is_waiter(layout, type, walk, link) || !is_linked(walk, link, &link))
+			return 0;
+		if (link == first)
+			return n;
+	}
+	return 0;
+}
+
+static bool is_in_ring(const uint64_t *ring, size_t n, uint64_t waiter)
+{
+	for (size_t i = 0; i < n; i++)
+		if (ring[i] == waiter)
+			return true;
+	return false;
+}
+
+/* The lock, by its address among these words of a stack: it points to one of the waiters with this link. */
+static bool lock_among(const struct lock_layout *layout, const struct lock_type *type, struct page_walk *walk,
+                       uint64_t link, const uint64_t *words, size_t n, unsigned *waiters, uint64_t *lock)
+{
+	uint64_t ring[WAITERS_MAX], first;
+	const size_t n_ring = ring_read(layout, type, walk, link, waiters, ring);
+
+	for (size_t i = 0; i < n && n_ring > 0; i++) {
+		if (words[i] < KERNEL_HALF || words[i] % sizeof(first) != 0 || is_in_ring(ring, n_ring, words[i]) ||
+		    !kernel_read(walk, words[i] + type->list, &first, sizeof(first)) ||
+		    !is_in_ring(ring, n_ring, first))
+			continue;
+		*lock = words[i];
+		return true;
+	}
+	return false;
+}
+
 static void owner_find(const struct lock_type *type, struct page_walk *walk, struct os_lock *wait)
 {
 	uint64_t owner;
@@ -150,10 +210,12 @@ static bool waiter_find(const struct lock_layout *layout, struct page_walk *walk
 	unsigned waiters = WAITERS_MAX;
 
 	for (size_t i = 0; i < n; i++) {
-		const uint64_t waiter = stack_pointer + i * sizeof(*words) - type->waiter_task;
+		const uint64_t waiter = stack_pointer + i * sizeof(*words) - type->waiter_task,
+			       link = waiter + type->waiter_list;
 
 		if (words[i] != task ||
-		    !lock_of_link(layout, type, walk, waiter + type->waiter_list, &waiters, &wait->lock))
+		    !(type->first ? lock_among(layout, type, walk, link, words, n, &waiters, &wait->lock)
+		                  : lock_of_link(layout, type, walk, link, &waiters, &wait->lock)))
 			continue;
 		owner_find(type, walk, wait);
 		return true;
@@ -161,12 +223,13 @@ static bool waiter_find(const struct lock_layout *layout, struct page_walk *walk
 	return false;
 }
 
-static bool futex_find(struct page_walk *walk, uint64_t stack_pointer, struct os_lock *wait)
+static bool futex_find(const struct lock_layout *layout, struct page_walk *walk, uint64_t stack_pointer,
+                       struct os_lock *wait)
 {
-	const uint64_t stack_end = (stack_pointer | (STACK_BYTES - 1)) + 1;
+	const uint64_t regs_end = (stack_pointer | (STACK_BYTES - 1)) + 1 - layout->stack_padding;
 	struct os_call call;
 
-	if (!linux_processor_of(walk->tables.processor)->futex_read(walk, stack_end, &call) ||
+	if (!linux_processor_of(walk->tables.processor)->futex_read(walk, regs_end, &call) ||
 	    (call.arguments[1] & FUTEX_COMMAND) >= 32 || !(FUTEX_WAITS >> (call.arguments[1] & FUTEX_COMMAND) & 1))
 		return false;
 	wait->lock = call.arguments[0];
@@ -184,7 +247,7 @@ bool lock_wait_find(const struct lock_layout *layout, struct page_walk *walk, ui
 	struct os_lock found = {.kind = kind_on_stack(layout, words, n)};
 
 	if (found.kind == VPROF_LOCK_UNKNOWN ||
-	    !(found.kind == VPROF_LOCK_FUTEX ? futex_find(walk, stack_pointer, &found)
+	    !(found.kind == VPROF_LOCK_FUTEX ? futex_find(layout, walk, stack_pointer, &found)
 	                                     : waiter_find(layout, walk, task, stack_pointer, words, n, &found)))
 		return false;
 	*wait = found;

@@ -2,7 +2,8 @@
 /*
  * The lock that a task of a Linux guest waits for, by what it has left on its stack: a task that waits for a
  * mutex or an rwsem is in a list of those that do, which begins in the lock (kernel/locking/mutex.c, rwsem.c); one that
- * waits for a futex has its address among the arguments of its system call.
+ * waits for a futex has its address among the arguments of its system call. Since 7.1 the list of waiters has no head;
+ * the lock, which points to the first, is found by its address, which the waiter has in a register or on its stack.
  */
 #ifndef VPROF_LINUX_LOCK_H
 #define VPROF_LINUX_LOCK_H
@@ -20,10 +21,12 @@ struct lock_type {
 	bool known;
 	uint32_t list, owner;              /* in the lock */
 	uint32_t waiter_list, waiter_task; /* in struct mutex_waiter and rwsem_waiter */
+	bool first;                        /* since 7.1: `list` has the address of the first waiter and is not a head */
 };
 
 struct lock_layout {
-	uint32_t task_stack; /* in task_struct */
+	uint32_t task_stack;    /* in task_struct */
+	uint32_t stack_padding; /* struct linux_processor */
 	struct lock_type types[VPROF_LOCK_COUNT];
 	struct lock_function {
 		uint64_t begin, end;
@@ -32,8 +35,9 @@ struct lock_layout {
 	unsigned n_functions;
 };
 
-/* False where no lock can be told. */
-bool lock_layout_load(const struct symtab *symtab, const struct types *types, struct lock_layout *layout);
+/* Errors, where no lock can be told: TASK_ERROR, TYPES_ERROR. */
+bool lock_layout_load(const struct image *image, const struct symtab *symtab, const struct types *types,
+                      uint32_t stack_padding, struct lock_layout *layout, GError **error);
 
 /*
  * False: the task with its task_struct at `task`, which has switched away with this stack pointer, waits for no lock,

@@ -53,6 +53,26 @@ static bool layout_core_and_init(struct module_layout *layout, const struct type
 	return true;
 }
 
+/* What sysfs shows of a module's notes. */
+static void notes_find(struct module_layout *layout, const struct types *types)
+{
+	uint32_t group, list;
+
+	if (!types_has(types, "module", "notes_attrs", 8, &layout->notes.attributes))
+		return;
+	layout->notes.has_list = types_has(types, "module_notes_attrs", "grp", TYPES_PLACE, &group) &&
+	                         types_has(types, "attribute_group", "bin_attrs", 8, &list);
+	if (layout->notes.has_list)
+		layout->notes.list = group + list;
+	else if (!types_has(types, "module_notes_attrs", "notes", 4, &layout->notes.n) ||
+	         !types_has(types, "module_notes_attrs", "attrs", TYPES_PLACE, &layout->notes.first))
+		layout->notes.attributes = 0;
+	if (!types_has(types, "bin_attribute", "size", 8, &layout->notes.size) ||
+	    !types_has(types, "bin_attribute", "private", 8, &layout->notes.at) ||
+	    !types_size(types, "bin_attribute", &layout->notes.bytes))
+		layout->notes.attributes = 0;
+}
+
 /* What not every kernel has. */
 static void layout_options(struct module_layout *layout, const struct types *types)
 {
@@ -60,13 +80,7 @@ static void layout_options(struct module_layout *layout, const struct types *typ
 
 	if (!types_has(types, "module", "build_id", MODULE_BUILD_ID_BYTES, &layout->build_id))
 		layout->build_id = 0;
-	if (!types_has(types, "module", "notes_attrs", 8, &layout->notes.attributes) ||
-	    !types_has(types, "module_notes_attrs", "notes", 4, &layout->notes.n) ||
-	    !types_has(types, "module_notes_attrs", "attrs", TYPES_PLACE, &layout->notes.first) ||
-	    !types_has(types, "bin_attribute", "size", 8, &layout->notes.size) ||
-	    !types_has(types, "bin_attribute", "private", 8, &layout->notes.at) ||
-	    !types_size(types, "bin_attribute", &layout->notes.bytes))
-		layout->notes.attributes = 0;
+	notes_find(layout, types);
 	layout->has_orc = types_has(types, "module", "arch", TYPES_PLACE, &arch) &&
 	                  types_has(types, "mod_arch_specific", "orc_unwind_ip", 8, &ips) &&
 	                  types_has(types, "mod_arch_specific", "orc_unwind", 8, &entries) &&
@@ -145,26 +159,37 @@ static bool part_read(const struct module_layout *layout, struct page_walk *walk
 	return true;
 }
 
+/* The i-th struct bin_attribute of these attributes; false: there are fewer. */
+static bool note_find(const struct module_layout *layout, struct page_walk *walk, uint64_t attributes, uint32_t i,
+                      uint64_t *attribute)
+{
+	uint64_t list;
+	uint32_t n;
+
+	if (layout->notes.has_list)
+		return kernel_read(walk, attributes + layout->notes.list, &list, sizeof(list)) &&
+		       kernel_read(walk, list + i * sizeof(*attribute), attribute, sizeof(*attribute)) &&
+		       *attribute != 0;
+	*attribute = attributes + layout->notes.first + (uint64_t)i * layout->notes.bytes;
+	return kernel_read(walk, attributes + layout->notes.n, &n, sizeof(n)) && i < n;
+}
+
 /* Searches the note sections that sysfs shows; there are none until sysfs has them. */
 static bool notes_build_id_read(const struct module_layout *layout, struct page_walk *walk, struct module *module)
 {
-	uint64_t attributes, bytes, at;
-	uint32_t n;
+	uint64_t attributes, attribute, bytes, at;
 
 	if (layout->notes.attributes == 0)
 		return true;
 	if (!kernel_read(walk, module->address + layout->notes.attributes, &attributes, sizeof(attributes)))
 		return false;
-	if (attributes == 0 || !kernel_read(walk, attributes + layout->notes.n, &n, sizeof(n)))
-		return true;
-	for (uint32_t i = 0; i < MIN(n, NOTES_MAX) && !module->has_build_id; i++) {
-		uint64_t attribute = attributes + layout->notes.first + (uint64_t)i * layout->notes.bytes;
-
+	for (uint32_t i = 0; i < NOTES_MAX && attributes != 0 && !module->has_build_id &&
+	                     note_find(layout, walk, attributes, i, &attribute);
+	     i++)
 		module->has_build_id =
 			kernel_read(walk, attribute + layout->notes.size, &bytes, sizeof(bytes)) &&
 			kernel_read(walk, attribute + layout->notes.at, &at, sizeof(at)) && at >= UPPER_HALF &&
 			elf_notes_build_id(walk, (gva_t){at}, bytes, module->build_id) == MODULE_BUILD_ID_BYTES;
-	}
 	return true;
 }
 

@@ -33,9 +33,11 @@ struct module_layout {
 	uint32_t build_id; /* from 5.14 on, with CONFIG_STACKTRACE_BUILD_ID; else it is among the notes */
 	struct {
 		uint32_t attributes; /* address of a struct module_notes_attrs, for sysfs; 0: none */
-		uint32_t n, first;   /* in it: how many, and an array of struct bin_attribute */
-		uint32_t bytes;      /* of a struct bin_attribute */
-		uint32_t size, at;   /* in that: of the notes, and where they are */
+		bool has_list;       /* since 6.16 */
+		uint32_t list;     /* in it, then: address of a list of pointers to struct bin_attribute, ended by 0 */
+		uint32_t n, first; /* before: how many, and an array of struct bin_attribute */
+		uint32_t bytes;    /* of a struct bin_attribute */
+		uint32_t size, at; /* in that: of the notes, and where they are */
 	} notes;
 	uint32_t orc_ips, orc_entries, orc_n; /* with CONFIG_UNWINDER_ORC */
 	uint32_t kallsyms;                    /* address of a struct mod_kallsyms; with CONFIG_KALLSYMS */

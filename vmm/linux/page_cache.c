@@ -21,7 +21,7 @@
 #define FOLIO_LOCKED 1u /* PG_locked, bit 0 in all versions: it is being read in */
 
 /* folio: its members, and those of struct page, have the same offsets (FOLIO_MATCH). */
-static bool folio_layout_load(const struct types *types, struct page_cache_layout *layout)
+static bool folio_layout_load(const struct types *types, struct page_cache_layout *layout, GError **error)
 {
 	static const char *const structures[] = {"folio", "page"};
 
@@ -32,7 +32,8 @@ static bool folio_layout_load(const struct types *types, struct page_cache_layou
 			{structures[i], "index", 8, &layout->folio_index},
 		};
 
-		if (types_find(types, members, G_N_ELEMENTS(members), NULL))
+		g_clear_error(error);
+		if (types_find(types, members, G_N_ELEMENTS(members), error))
 			return true;
 	}
 	return false;
@@ -56,7 +57,7 @@ static void states_load(const struct symtab *symtab, const struct types *types, 
 }
 
 bool page_cache_layout_load(const struct image *image, const struct symtab *symtab, const struct types *types,
-                            struct page_cache_layout *layout)
+                            struct page_cache_layout *layout, GError **error)
 {
 	struct page_cache_layout loaded = {.pages = symtab_address(symtab, "vmemmap_base")};
 	uint32_t tree, root, node_bytes;
@@ -69,11 +70,18 @@ bool page_cache_layout_load(const struct image *image, const struct symtab *symt
 		{"xa_node", "slots", TYPES_PLACE, &loaded.node_slots},
 	};
 
-	if (linux_processor_of_image(image)->pages == 0 || !types_find(types, members, G_N_ELEMENTS(members), NULL) ||
-	    !folio_layout_load(types, &loaded) || !types_size(types, "page", &loaded.page_bytes) ||
-	    loaded.page_bytes == 0 || !types_size(types, "xa_node", &node_bytes) ||
-	    node_bytes < loaded.node_slots + SLOTS * sizeof(uint64_t))
+	if (linux_processor_of_image(image)->pages == 0) {
+		g_set_error(error, TASK_ERROR, TASK_ERROR_NONE, "files in memory are found on x86-64 only");
 		return false;
+	}
+	if (!types_find(types, members, G_N_ELEMENTS(members), error) || !folio_layout_load(types, &loaded, error))
+		return false;
+	if (!types_size(types, "page", &loaded.page_bytes) || loaded.page_bytes == 0 ||
+	    !types_size(types, "xa_node", &node_bytes) || node_bytes < loaded.node_slots + SLOTS * sizeof(uint64_t)) {
+		g_set_error(error, TYPES_ERROR, TYPES_ERROR_SIZE,
+		            "the kernel's struct page or xa_node has another size than its members need");
+		return false;
+	}
 	loaded.mapping_root = tree + root;
 	states_load(symtab, types, &loaded);
 	*layout = loaded;

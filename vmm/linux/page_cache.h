@@ -27,9 +27,9 @@ struct page_cache_layout {
 	uint32_t dirty, writeback, uptodate; /* numbers of bits of the folio's flags */
 };
 
-/* False where the kernel does not say, or is not for x86-64. */
+/* Errors: TASK_ERROR for a kernel that is not for x86-64, TYPES_ERROR. */
 bool page_cache_layout_load(const struct image *image, const struct symtab *symtab, const struct types *types,
-                            struct page_cache_layout *layout);
+                            struct page_cache_layout *layout, GError **error);
 
 /* One file: its struct address_space. `walk` has the kernel's page tables. */
 struct page_cache {

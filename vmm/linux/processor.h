@@ -24,8 +24,10 @@ struct linux_processor {
 	                enum step *step, enum unwind_end *end);
 	/* What user space had in its registers, from the struct pt_regs at `at`. */
 	bool (*call_read)(struct page_walk *walk, uint64_t at, struct os_call *call);
-	/* The same of a task that is in futex(2), by the end of its stack. NULL: not known. */
-	bool (*futex_read)(struct page_walk *walk, uint64_t stack_end, struct os_call *call);
+	/* Bytes behind the struct pt_regs of user space at the end of a task's stack. NULL: none. */
+	uint32_t (*stack_padding)(const struct symtab *symtab);
+	/* The same of a task that is in futex(2), by where its struct pt_regs ends. NULL: not known. */
+	bool (*futex_read)(struct page_walk *walk, uint64_t regs_end, struct os_call *call);
 };
 extern const struct linux_processor linux_x86, linux_arm64;
 

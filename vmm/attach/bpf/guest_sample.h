@@ -46,6 +46,8 @@ struct guest_sample_settings {
 	unsigned long long entry_stack;           /* per-CPU: the stack pointer of entries from user space */
 	unsigned int page_shift;                  /* of the host's pages, in which memory slots are counted */
 	unsigned int entry_record;                /* arm64: where struct pt_regs has its frame record; 0: not known */
+	unsigned int interrupt_stack_behind;      /* as in struct os_places */
+	unsigned int stack_padding;
 	struct guest_sample_cpu cpus[GUEST_SAMPLE_VCPUS_MAX];
 };
 

@@ -28,7 +28,7 @@ static uint64_t entry_stack_find(const struct symtab *symtab, const struct types
 }
 
 bool cpu_area_layout_load(const struct symtab *symtab, const struct types *types, const struct task_layout *tasks,
-                          struct cpu_area_layout *layout)
+                          struct cpu_area_layout *layout, GError **error)
 {
 	const struct symbol *apic_id = symtab_find_name(symtab, "x86_cpu_to_apicid");
 	struct cpu_area_layout loaded = {
@@ -45,7 +45,12 @@ bool cpu_area_layout_load(const struct symtab *symtab, const struct types *types
 		{"mm_struct", "pgd", 8, &loaded.mm_pgd},
 	};
 
-	if (!apic_id || loaded.offsets == 0 || !types_find(types, members, G_N_ELEMENTS(members), NULL))
+	if (!apic_id || loaded.offsets == 0) {
+		g_set_error(error, TASK_ERROR, TASK_ERROR_NONE, "the kernel has no symbol %s",
+		            apic_id ? "__per_cpu_offset" : "x86_cpu_to_apicid");
+		return false;
+	}
+	if (!types_find(types, members, G_N_ELEMENTS(members), error))
 		return false;
 	loaded.apic_id = apic_id->address;
 	/* Its size is not known, only where the next variable is; what lies between is zero. */

@@ -75,7 +75,7 @@ bool linux_x86_from_switch(struct page_walk *memory, const struct listed_task *t
 
 /* From r10 to ss: a task that is in a system call has saved the others, or not. */
 #define FROM_R10 offsetof(struct entry_regs, r10)
-#define USER_CS 0x33u /* of 64 bits */
+#define USER_CS 0x33u /* of 64 bits; behind these 16, FRED has flags */
 #define CALL_FUTEX 202u
 
 static bool user_read(struct page_walk *walk, uint64_t at, size_t bytes, struct entry_regs *user, struct os_call *call)
@@ -94,12 +94,11 @@ bool linux_x86_call_read(struct page_walk *walk, uint64_t at, struct os_call *ca
 	return user_read(walk, at, offsetof(struct entry_regs, pushed), &user, call);
 }
 
-/* A task in a system call has the struct pt_regs of it at the end of its stack. */
-bool linux_x86_futex_read(struct page_walk *walk, uint64_t stack_end, struct os_call *call)
+bool linux_x86_futex_read(struct page_walk *walk, uint64_t regs_end, struct os_call *call)
 {
-	const uint64_t at = stack_end - sizeof(struct entry_regs);
+	const uint64_t at = regs_end - sizeof(struct entry_regs);
 	struct entry_regs user;
 
-	return at >> 63 && user_read(walk, at, sizeof(user), &user, call) && user.pushed.cs == USER_CS &&
+	return at >> 63 && user_read(walk, at, sizeof(user), &user, call) && (uint16_t)user.pushed.cs == USER_CS &&
 	       call->number == CALL_FUTEX;
 }

@@ -10,6 +10,8 @@ struct entry_regs {
 	struct frame_pushed pushed;
 };
 
+#define LINUX_X86_FRED_PADDING 16u /* behind a struct pt_regs of user space, in kernels that can use FRED */
+
 /* The frame becomes the interrupted one, from a whole struct pt_regs at `at`. */
 bool frame_from_entry_regs(struct page_walk *memory, uint64_t at, struct frame *frame);
 

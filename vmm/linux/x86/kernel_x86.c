@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "linux/x86/entry_regs.h"
 #include "linux/x86/linux_x86.h"
 
 /* __VMEMMAP_BASE_L4 of asm/pgtable_64_types.h: where KASLR does not move it. */
@@ -31,6 +32,12 @@ static void load(struct kernel_layout *layout, const struct symtab *symtab, cons
 	layout->os.page_tables = kernel_symbol(symtab, "init_top_pgt");
 }
 
+/* TOP_OF_KERNEL_STACK_PADDING of asm/thread_info.h, with CONFIG_X86_FRED (since 6.9). */
+static uint32_t stack_padding(const struct symtab *symtab)
+{
+	return symtab_find_name(symtab, "asm_fred_entrypoint_user") ? LINUX_X86_FRED_PADDING : 0;
+}
+
 const struct linux_processor linux_x86 = {
 	.tasks_load = tasks_load,
 	.load = load,
@@ -38,5 +45,6 @@ const struct linux_processor linux_x86 = {
 	.from_switch = linux_x86_from_switch,
 	.entered = linux_x86_entered,
 	.call_read = linux_x86_call_read,
+	.stack_padding = stack_padding,
 	.futex_read = linux_x86_futex_read,
 };

@@ -10,6 +10,6 @@ bool linux_x86_entered(const struct unwind_config *config, struct page_walk *mem
 bool linux_x86_from_switch(struct page_walk *memory, const struct listed_task *task, uint64_t fork_return,
                            struct frame *frame);
 bool linux_x86_call_read(struct page_walk *walk, uint64_t at, struct os_call *call);
-bool linux_x86_futex_read(struct page_walk *walk, uint64_t stack_end, struct os_call *call);
+bool linux_x86_futex_read(struct page_walk *walk, uint64_t regs_end, struct os_call *call);
 
 #endif

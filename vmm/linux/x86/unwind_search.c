@@ -3,13 +3,13 @@
 
 #include "guest/x86/frame_x86.h"
 #include "linux/x86/code_place.h"
+#include "linux/x86/entry_regs.h"
 #include "linux/x86/orc_entry.h"
 
 #define FRAMES_MAX 96u
 #define STACK_BYTES (UINT64_C(16) << 10)
-#define ROOT_BYTES 512u   /* a thread's first frame is at most so far from its stack's end */
-#define PADDING_BYTES 16u /* at the end of a task's stack, in kernels that can use FRED */
-#define ALIGNMENT 16u     /* of RSP, by the processor, before it pushes (SDM Vol. 3A, 6.14.2) */
+#define ROOT_BYTES 512u /* a thread's first frame is at most so far from its stack's end */
+#define ALIGNMENT 16u   /* of RSP, by the processor, before it pushes (SDM Vol. 3A, 6.14.2) */
 
 #define KERNEL_CS 0x10u /* __KERNEL_CS and __KERNEL_DS of asm/segment.h */
 #define KERNEL_SS 0x18u
@@ -90,7 +90,8 @@ static bool is_user_root(const struct search *search, const struct pushed *pushe
 {
 	uint64_t end = at + sizeof(*pushed);
 
-	return is_of_user(pushed) && (end == search->stacks->task || end + PADDING_BYTES == search->stacks->task);
+	return is_of_user(pushed) &&
+	       (end == search->stacks->task || end + LINUX_X86_FRED_PADDING == search->stacks->task);
 }
 
 /* Interrupts of the kernel push on the stack that it uses. */

@@ -176,10 +176,24 @@ __noinline bool copy_stack(struct scratch *s, __u64 sp, __u64 end)
 	return at == end;
 }
 
+/* The address of the last word of the interrupt stack; 0: not known. */
+static __u64 interrupt_stack_last(struct scratch *s)
+{
+	__u64 at = read_per_cpu(s, settings.interrupt_stack);
+
+	return at ? at - settings.interrupt_stack_behind : 0;
+}
+
+/* Where a task's stack with this end has the registers of its user space. */
+static __u64 task_regs(__u64 end)
+{
+	return end - settings.stack_padding - PT_REGS_BYTES;
+}
+
 /* The stacks up to their ends, where a task's has the registers of its user space. */
 static void copy_stacks(struct scratch *s)
 {
-	__u64 sp = s->sample.regs[GUEST_SAMPLE_RSP], last = read_per_cpu(s, settings.interrupt_stack), end;
+	__u64 sp = s->sample.regs[GUEST_SAMPLE_RSP], last = interrupt_stack_last(s), end, regs;
 
 	/* An interrupt stack's last word is the stack pointer before (call_on_stack of asm/irq_stack.h). */
 	if (sp - (last + sizeof(__u64) - KERNEL_STACK_BYTES) < KERNEL_STACK_BYTES) {
@@ -187,11 +201,17 @@ static void copy_stacks(struct scratch *s)
 			return;
 		sp = read_word(s, last);
 	}
-	end = (sp | ((sp >> ENTRY_AREA_SHIFT == ENTRY_AREA ? PAGE_BYTES : KERNEL_STACK_BYTES) - 1)) + 1;
-	if (!copy_stack(s, sp, end) || !walk_pt_regs(s, end - PT_REGS_BYTES) || !s->walk.in_user)
+	if (sp >> ENTRY_AREA_SHIFT == ENTRY_AREA) {
+		end = (sp | (PAGE_BYTES - 1)) + 1;
+		regs = end - PT_REGS_BYTES;
+	} else {
+		end = (sp | (KERNEL_STACK_BYTES - 1)) + 1;
+		regs = task_regs(end);
+	}
+	if (!copy_stack(s, sp, end) || !walk_pt_regs(s, regs) || !s->walk.in_user)
 		return;
 	/* The entry code has not saved it yet, or has restored it already. */
-	if (sp > end - PT_REGS_BYTES + PT_REGS_BP)
+	if (sp > regs + PT_REGS_BP)
 		s->walk.bp = s->sample.regs[GUEST_SAMPLE_RBP];
 	copy_frames(s);
 }
@@ -219,7 +239,7 @@ static __u64 interrupt_stack_end(struct scratch *s)
 
 	if (!s->area || !settings.interrupt_in_use || !(read_word(s, at & ~7ull) >> (at & 7) * 8 & 1))
 		return 0;
-	__u64 last = read_per_cpu(s, settings.interrupt_stack);
+	__u64 last = interrupt_stack_last(s);
 
 	return last ? last + sizeof(__u64) : 0;
 }
@@ -287,10 +307,10 @@ static void copy_by_memory(struct scratch *s)
 			copy(s, sample->entry_stack_end - PT_REGS_BYTES, PT_REGS_BYTES);
 	}
 	if (settings.memory == GUEST_SAMPLE_STACK && !user) {
-		if (!walk_pt_regs(s, sample->task_stack_end - PT_REGS_BYTES) || !s->walk.in_user)
+		if (!walk_pt_regs(s, task_regs(sample->task_stack_end)) || !s->walk.in_user)
 			return;
 	} else if (has_user) {
-		s->walk.user_sp = sample->user_sp = read_word(s, end - PT_REGS_BYTES + PT_REGS_SP);
+		s->walk.user_sp = sample->user_sp = read_word(s, task_regs(end) + PT_REGS_SP);
 	}
 	s->walk.in_user = s->walk.in_user || (has_rip && user);
 	use_tables(s, sample->memory_cr3);
