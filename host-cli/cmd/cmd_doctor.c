@@ -253,25 +253,47 @@ static bool check_installation(void)
 	return complete;
 }
 
+/* What tells of a part, or the reason why nothing does. */
+static const char *part_text(const json_t *part)
+{
+	const char *text = member_text(part, json_is_true(json_object_get(part, "known")) ? "how" : "why");
+
+	return text ? text : "?";
+}
+
+/* Parts that follow each other and have the same reason, or the same source, are one line. */
+static size_t parts_print(const json_t *list, size_t from)
+{
+	const json_t *first = json_array_get(list, from), *one = first;
+	const bool known = json_is_true(json_object_get(first, "known"));
+	GString *line = g_string_new(NULL);
+	size_t i = from;
+
+	for (; one && known == json_is_true(json_object_get(one, "known")) &&
+	       g_str_equal(part_text(one), part_text(first));
+	     one = json_array_get(list, ++i)) {
+		const char *name = member_text(one, "name");
+
+		g_string_append_printf(line, "%s%s", i > from ? ", " : "", name ? name : "?");
+	}
+	g_string_append_printf(line, ": %s%s", known ? "by " : "", part_text(first));
+	finding_print(known ? FINDING_GOOD : FINDING_NOTE, "kernel", line->str, NULL);
+	g_string_free(line, TRUE);
+	return i;
+}
+
 /* What a profile of a guest with this kernel can contain; all of it is optional. */
 static void check_kernel(const json_t *kernel)
 {
-	const json_t *list = json_object_get(kernel, "parts"), *one;
+	const json_t *list = json_object_get(kernel, "parts");
 	const char *release = member_text(kernel, "release");
-	size_t i;
 
 	if (!kernel)
 		return;
 	finding_print(json_is_true(json_object_get(kernel, "linux")) ? FINDING_GOOD : FINDING_NOTE, "kernel",
 	              release ? release : "not Linux: tasks and mapped files are not known", NULL);
-	json_array_foreach(list, i, one) {
-		bool known = json_is_true(json_object_get(one, "known"));
-		const char *name = member_text(one, "name"), *text = member_text(one, known ? "how" : "why");
-		g_autofree char *line =
-			g_strdup_printf("%s: %s%s", name ? name : "?", known ? "by " : "", text ? text : "?");
-
-		finding_print(known ? FINDING_GOOD : FINDING_NOTE, "kernel", line, NULL);
-	}
+	for (size_t i = 0; i < json_array_size(list);)
+		i = parts_print(list, i);
 }
 
 static void print_choice(const json_t *probe)

@@ -79,18 +79,14 @@ static json_t *parts_json(const struct guest_os *os, struct image *image)
 	struct symtab *symtab = symtab_load_keeping(image, &error);
 	const char *no_symbols = error ? error->message : NULL;
 	struct os_kernel *layout = os->load(image);
-	const char *no_tasks = layout->why[OS_TASKS];
-	const char *no_files = layout->why[OS_MAPPINGS] ? layout->why[OS_MAPPINGS] : no_tasks;
-	const char *no_cgroups = layout->why[OS_GROUPS] ? layout->why[OS_GROUPS] : no_tasks;
-	const char *no_modules = layout->why[OS_MODULES] ? layout->why[OS_MODULES] : no_tasks;
-	json_t *parts = json_pack("[o, o, o, o, o, o, o]", symbols_json(symtab, no_symbols), unwinder_json(os, image),
-	                          part_json("tasks", layout->tasks != NULL, "types and symbols", no_tasks),
-	                          part_json("mapped files", layout->mappings != NULL, "types", no_files),
-	                          part_json("cgroups", layout->groups != NULL, "types", no_cgroups),
-	                          part_json("modules", layout->modules != NULL, "types and symbols",
-	                                    no_modules ? no_modules : "the kernel has no loadable modules"),
-	                          agent_json(image, symtab, no_symbols));
+	json_t *parts = json_pack("[o, o]", symbols_json(symtab, no_symbols), unwinder_json(os, image));
 
+	for (const struct os_need *need = os->needs; need && need->name; need++) {
+		const char *why = need->why(layout);
+
+		json_array_append_new(parts, part_json(need->name, !why, need->how, why));
+	}
+	json_array_append_new(parts, agent_json(image, symtab, no_symbols));
 	symtab_free(symtab);
 	os_kernel_free(layout);
 	return parts;

@@ -351,6 +351,14 @@ enum os_part {
 	OS_PARTS,
 };
 
+/* A capability that needs something of a kernel. */
+struct os_need {
+	const char *name; /* "cgroups" */
+	const char *how;  /* what tells: "types" */
+	/* A sentence: what is missing; NULL: nothing. */
+	const char *(*why)(const struct os_kernel *kernel);
+};
+
 /* The kernel of a guest: what is known of it. Begins what its system keeps of it. Immutable. */
 struct os_kernel {
 	const struct guest_os *os;
@@ -380,6 +388,8 @@ struct guest_os {
 	/* That of a guest where nothing can be read, for the reason `why`. */
 	struct os_kernel *(*none)(const char *why);
 	void (*free)(struct os_kernel *kernel);
+	/* What the system's kernels can lack, up to one without a name. */
+	const struct os_need *needs;
 	/* Capabilities that need no kernel's layout; NULL: the system lacks it, */
 	const struct os_unwinding *unwinding;
 	const struct os_tracepoints *tracepoints;

@@ -91,6 +91,14 @@ bool lock_layout_load(const struct image *image, const struct symtab *symtab, co
 	return true;
 }
 
+bool lock_layout_has(const struct lock_layout *layout, enum vprof_lock kind)
+{
+	for (unsigned i = 0; i < layout->n_functions; i++)
+		if (layout->functions[i].kind == kind)
+			return true;
+	return false;
+}
+
 /* ---- a wait ---- */
 
 static bool kernel_read(struct page_walk *walk, uint64_t from, void *to, size_t bytes)

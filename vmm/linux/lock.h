@@ -38,6 +38,8 @@ struct lock_layout {
 /* Errors, where no lock can be told: TASK_ERROR, TYPES_ERROR. */
 bool lock_layout_load(const struct image *image, const struct symtab *symtab, const struct types *types,
                       uint32_t stack_padding, struct lock_layout *layout, GError **error);
+/* Whether a function is known that waits for this kind. */
+bool lock_layout_has(const struct lock_layout *layout, enum vprof_lock kind);
 
 /*
  * False: the task with its task_struct at `task`, which has switched away with this stack pointer, waits for no lock,

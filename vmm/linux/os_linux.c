@@ -5,6 +5,7 @@
 #include "linux/call_sites.h"
 #include "linux/file_code.h"
 #include "linux/module_symbols.h"
+#include "linux/needs.h"
 #include "linux/orc.h"
 #include "linux/processor.h"
 #include "linux/syscall_table.h"
@@ -454,6 +455,7 @@ const struct guest_os os_linux = {
 	.load = load,
 	.none = none,
 	.free = kernel_free,
+	.needs = linux_needs,
 	.unwinding = &linux_unwinding,
 	.tracepoints = &tracepoints,
 	.calls = &calls,
