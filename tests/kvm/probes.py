@@ -286,7 +286,7 @@ class Patches(ProbesTest):
     def trace_tcp_checksum(self, engine, means):
         out, err = self.run_program(VPROF, "trace", engine.path, "-e", "function:tcp_checksum", "-g", "-n", 400, "--breakpoints",
                                     means)
-        lines = re.findall(r"^ +\d+\.\d{6} +([01]) +[12] demo +function:tcp_checksum arg0=0x[0-9a-f]+ .*\n"
+        lines = re.findall(r"^ +\d+\.\d{6} +([01]) +0 - +function:tcp_checksum arg0=0x[0-9a-f]+ .*\n"
                            r" +tcp_checksum\n +system_call\+0x[0-9a-f]+\n +syscall_entry\+0x[0-9a-f]+$", out, re.M)
         self.assertEqual(len(lines), 400, out)
         self.assertEqual(set(lines), {"0", "1"})

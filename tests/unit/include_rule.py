@@ -17,7 +17,7 @@ LINES_MAX = 800
 
 LIB = {"lib/record", "lib/symbol", "lib/profile", "lib/client", "lib/agent", "lib/initramfs", "lib/parser", "lib/process", "lib/probe_name", "lib/script", "lib/code"}
 # Systems that guests run: struct guest_os (vmm/guest/os.h). Nothing names one but the lists of systems in the engines' main.c.
-SYSTEMS = {"linux", "demo_os"}
+SYSTEMS = {"linux"}
 # Rooms of the command line, from the ground up, and which of them each may include besides itself and LIB.
 ROOMS = {
     "ui": set(),
@@ -51,7 +51,6 @@ ALLOWED = {
     "parse": {"lib/parser", "lib/process", "lib/symbol"},
     "guest": LIB,
     "linux": LIB | {"guest"},
-    "demo_os": LIB | {"guest"},
     "counter": LIB | {"guest"},
     "exits": LIB | {"guest"},
     "pmu": LIB | {"guest", "counter"},
@@ -207,7 +206,7 @@ def system_breaches(path):
         words.update(re.findall(r"(?:\b(?:struct|enum) )?\w+", found["code"] or ""))
         structures.update(OF_KERNELS.findall(found["code"] or found["text"] or ""))
     for system in sorted(SYSTEMS):
-        named = {f"os_{system.removesuffix('_os')}", f"search_{system}"} if path.name == "main.c" else set()
+        named = {f"os_{system}", f"search_{system}"} if path.name == "main.c" else set()
         for word in sorted((words & system_words(system)) - named):
             yield f"{path}: {word} is declared by vmm/{system}, which only the lists of systems in main.c name"
     for word in sorted(structures):

@@ -21,7 +21,6 @@
 #include "control/host_json.h"
 #include "control/keeper.h"
 #include "control/sandbox.h"
-#include "demo_os/os_demo.h"
 #include "engine/engine.h"
 #include "lib/parser/parser.h"
 #include "lib/process/privilege.h"
@@ -29,7 +28,7 @@
 #include "linux/search_linux.h"
 
 /* The systems that guests may run, the likeliest first. */
-static const struct guest_os *const systems[] = {&os_linux, &os_demo, NULL};
+static const struct guest_os *const systems[] = {&os_linux, NULL};
 static const struct os_search *const searches[] = {&search_linux, NULL};
 
 struct attachment {

@@ -3,10 +3,8 @@
 #ifndef VPROF_DEMO_DEMO_H
 #define VPROF_DEMO_DEMO_H
 
-#include <vprof/demo.h>
-
-#define VCPUS_MAX VPROF_DEMO_VCPUS_MAX
-#define STACK_BYTES VPROF_DEMO_STACK_BYTES
+#define VCPUS_MAX 64
+#define STACK_BYTES 4096
 
 #ifndef __ASSEMBLER__
 

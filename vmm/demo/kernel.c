@@ -16,14 +16,12 @@ extern uint8_t kernel_stacks[VCPUS_MAX][STACK_BYTES];
 _Noreturn void enter_user(uint64_t ip, uint64_t sp, uint64_t slice_ticks, uint64_t run_ticks, uint64_t seed);
 
 static uint8_t user_stacks[VCPUS_MAX][STACK_BYTES] __attribute__((section(".user_stacks"), aligned(16)));
-struct vprof_demo_program demo_programs[VCPUS_MAX]; /* for vmm/demo_os */
 static unsigned vcpus_present; /* written by vCPU 0 before it starts the others, as are the two below */
 static uint64_t slice_ticks;
 static uint64_t run_ticks;
 static unsigned vcpus_done;
 static uint64_t user_looks; /* at the clock, by all programs that are done */
 
-extern struct vprof_demo_program demo_programs[VCPUS_MAX];
 _Noreturn void kernel_main(unsigned vcpu);
 uint64_t system_call(uint64_t argument, enum system_call number);
 void tcp_checksum(uint64_t ticks);
@@ -52,17 +50,8 @@ static uint64_t kernel_work(const uint8_t *order)
 	return n;
 }
 
-/* Its vCPU is the one that has this stack. */
-static void program_end(void)
-{
-	const uint64_t stack = (uint64_t)__builtin_frame_address(0);
-
-	demo_programs[(stack - (uint64_t)kernel_stacks) / STACK_BYTES].runs = 0;
-}
-
 static _Noreturn void vcpu_done(uint64_t looks)
 {
-	program_end();
 	__atomic_add_fetch(&user_looks, looks, __ATOMIC_RELAXED);
 	if (__atomic_add_fetch(&vcpus_done, 1, __ATOMIC_ACQ_REL) == vcpus_present) {
 		console_print("demo: done, ");
@@ -105,6 +94,5 @@ void kernel_main(unsigned vcpu)
 	processor_set_up(vcpu, &kernel_stacks[vcpu + 1]);
 	if (vcpu == 0)
 		machine_set_up();
-	demo_programs[vcpu] = (struct vprof_demo_program){.runs = 1, .id = vcpu + 1, .name = "demo"};
 	enter_user((uint64_t)user_main, (uint64_t)&user_stacks[vcpu + 1], slice_ticks, run_ticks, vcpu);
 }

@@ -13,7 +13,6 @@
 #include "control/keeper.h"
 #include "control/sandbox.h"
 #include "counter/counter.h"
-#include "demo_os/os_demo.h"
 #include "engine/engine.h"
 #include "exits/exit_trace.h"
 #include "kvm/host/host_probe.h"
@@ -28,7 +27,7 @@
 #define INPUT_RETRY_MS 20u
 
 /* The systems that guests may run, the likeliest first. */
-static const struct guest_os *const systems[] = {&os_linux, &os_demo, NULL};
+static const struct guest_os *const systems[] = {&os_linux, NULL};
 
 struct machine;
 

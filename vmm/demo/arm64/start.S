@@ -176,10 +176,8 @@ table_high_1:
 	.bss
 	.align 12
 	.globl kernel_stacks
-	.type kernel_stacks, %object
 kernel_stacks:
 	.fill VCPUS_MAX * STACK_BYTES, 1, 0
-	.size kernel_stacks, . - kernel_stacks
 
 	.globl table_low_1, table_low_2, table_high_1
 	.section .note.GNU-stack, "", %progbits

@@ -227,9 +227,7 @@ pd_lapic:
 	.bss
 	.align 4096
 	.globl kernel_stacks
-	.type kernel_stacks, @object
 kernel_stacks:
 	.fill VCPUS_MAX * STACK_BYTES, 1, 0
-	.size kernel_stacks, . - kernel_stacks
 
 	.section .note.GNU-stack, "", @progbits
