@@ -54,7 +54,7 @@ class Export(Recorded):
         text = subprocess.run(["go", "tool", "pprof", "-top", "-nodefraction=0", "-unit=ns", profile],
                               capture_output=True, text=True, check=True, env={"PATH": "/usr/bin", "HOME": self.folder}).stdout
         self.assertIn("Type: cpu", text)
-        flat = {name: int(ns) for ns, name in re.findall(r"^ *(\d+)ns .* (\S+)$", text, re.M)}
+        flat = {name: int(ns) for ns, name in re.findall(r"^ *(\d+)ns +[\d.]+% +[\d.]+% +\d+ns +[\d.]+% +(.+)$", text, re.M)}
         self.assertGreater(len(flat), 4)
         for symbol, ns in flat.items():
             self.assertEqual(ns, self.period.get(symbol, 0), symbol)
