@@ -2,6 +2,7 @@
 /* vprof-attach: one guest that another process runs, its session and its control socket. */
 #include <errno.h>
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -392,6 +393,9 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	g_set_prgname("vprof-attach");
+	/* What the search for a kernel needs on its thread, and gives back, is the main thread's next: megabytes for
+	 * each guest. */
+	mallopt(M_ARENA_MAX, 1);
 	/* By default GLib makes a socket to the journal where stderr leads there, which a sandbox does not allow. */
 	g_log_set_writer_func(g_log_writer_standard_streams, NULL, NULL);
 	if (!options_parse(&argc, &argv, &attachment.options, &error)) {
