@@ -14,7 +14,7 @@ PARSER = "vprof-parse"  # this machine's, which programs find beside them: one f
 FACTOR = 10 * harness.SLOWNESS  # of a test's limits
 LEFT_OUT = {
     # They check clocks, which an emulator does not keep.
-    "session", "session_verbs", "control_samples", "control_counters", "control_session", "counter_set", "engine",
+    "session", "session_verbs", "control_samples", "control_counters", "control_session", "counter_set", "engine", "losses",
     # One has exits by the names of x86-64.
     "control",
     # One reads the cache of the machine's libraries, which has none for arm64.

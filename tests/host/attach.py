@@ -3,6 +3,7 @@
 """On a stock host: a QEMU with KVM that runs Debian's Linux is attached to, as root with the rights that Debian leaves to root. What its
 tasks wait for is what the guest itself says."""
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -27,7 +28,7 @@ PLUGGED = 128 << 20  # bytes: a block of Linux's
 TWO_CPUS = "-smp", "1,maxcpus=2"
 CPU, SECOND_CPU = "host-x86_64-cpu", {"id": "second", "socket-id": 0, "die-id": 0, "core-id": 1, "thread-id": 0}
 CPU_SAMPLES_MIN = 60
-PANIC_SECONDS = 5
+PANIC_SECONDS, NMIS_MAX = 5, 6
 PAUSE_SECONDS = 2
 RESTORED_MIN = 500  # samples
 WAITED = re.compile(r"^waited (\S+) (\d+) ([0-9.]+) ([0-9a-f]+)", re.MULTILINE)  # what its programs have said
@@ -270,8 +271,12 @@ class Attach(harness.ProgramTest):
         self.assertGreater(len([task for task in tasks if task["state"] in "SI" and task["wait-channel"]]), SLEEPERS_MIN)
 
     def check_panic(self):
-        """Of another VMM, a guest that has panicked in an NMI, with interrupts off."""
-        self.tell("qmp", {"execute": "inject-nmi"})
+        """Of another VMM, a guest that has panicked in an NMI, with interrupts off. On a busy stock host one was seen to be lost."""
+        for _ in range(NMIS_MAX):
+            self.tell("qmp", {"execute": "inject-nmi"})
+            with contextlib.suppress(AssertionError):
+                harness.wait_until(lambda: "Kernel panic" in self.console.read_text(errors="replace"), "the panic", 10)
+                break
         self.wait_for_panic()
         self.check_panicked(*self.guest())
 
@@ -305,8 +310,13 @@ class Attach(harness.ProgramTest):
         self.assertGreater(of_locks + waits[futex, futex, "runnable"], (1 - KNOWN_AGREE) * of_futex)
         self.assertGreater(part("futex", ".*futex.*", "holder"), WAKER_MIN)
         self.assertEqual(len(known["terminal"]), 2)
+        # They wait for a processor, too, before the first time that they take and after the last one.
         for pid, (seconds, _) in known["terminal"].items():
-            self.assertAlmostEqual(sum(s for (p, *_), s in waits.items() if p == pid), seconds, delta=KNOWN_AGREE * seconds + KNOWN_LINE)
+            slept = sum(s for (p, _, state), s in waits.items() if p == pid and state != "runnable")
+            whole = sum(s for (p, *_), s in waits.items() if p == pid)
+            print(f"  a reader: {seconds} s, slept {slept}, waited {whole}", flush=True)
+            self.assertLess(slept, (1 + KNOWN_AGREE) * seconds + KNOWN_LINE)
+            self.assertGreater(whole, (1 - KNOWN_AGREE) * seconds - KNOWN_LINE)
         asleep = [sum(s for (p, _, state), s in waits.items() if (p, state) == (pid, "sleeping")) for pid in known["terminal"]]
         print(f"  readers asleep {asleep}", flush=True)
         of_readers = [row for row in locks if row["kind"] == "mutex" and {row["waiter"], row["owner"]} == {"reader_a", "reader_b"}]

@@ -87,7 +87,7 @@ class VcpuTime(harness.ProgramTest):
         return all(vcpu["looks"]["kernel"] + vcpu["looks"]["user"] > LOOKS_MIN for vcpu in report["vcpus"])
 
     def test_demo(self):
-        report, seconds = harness.longer_until(self.has_looks, self.demo, DEMO_SECONDS)
+        report, _ = harness.longer_until(self.has_looks, self.demo, DEMO_SECONDS)
         cpu = sum(vcpu["clocks-ns"]["cpu"] for vcpu in report["vcpus"])
         event, = report["events"]
         self.assertEqual(event["event"], "task-clock")
@@ -98,7 +98,8 @@ class VcpuTime(harness.ProgramTest):
         self.assertEqual(report["end"]["reason"], "power-off")
         for vcpu in report["vcpus"]:
             parts = vcpu["parts-ns"]
-            self.assertGreater(parts["guest"] + parts["waiting"], 0.8e9 * seconds)  # its boot, which makes exits, comes before
+            # Its boot comes before, and makes exits, which take longer the busier the host is.
+            self.assertGreater(parts["guest"] + parts["waiting"], 0.5 * parts["wall"])
             self.check_modes(vcpu)
         total = report["total"]
         for name in GUEST_PARTS:
