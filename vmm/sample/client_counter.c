@@ -453,7 +453,7 @@ static void targets_renew(struct client_counter *counter, const struct task_targ
 		return;
 	if (added && added->kind == TASK_TARGET_COMM && !counter->samplers)
 		switch_probe_see_names(&counter->probe);
-	g_autofree struct task_targets *before = counter->matched;
+	struct task_targets *before = counter->matched;
 
 	counter->matched = g_memdup2(&counter->targets, sizeof(counter->targets));
 	for (unsigned i = 0; i < counter->guest->vcpus; i++) {
@@ -462,6 +462,7 @@ static void targets_renew(struct client_counter *counter, const struct task_targ
 		if (counts_on(counter, i))
 			counter->guest->ops->run_on_vcpu(counter->guest, i, retarget_on_vcpu, &call);
 	}
+	g_free(before);
 }
 
 /* Its index, or n. */
