@@ -58,8 +58,8 @@ fi
 echo "init: up"
 while :; do
 	n=0
-	while [ $n -lt 1000 ]; do n=$((n + 1)); done
-	/bin/busybox dd if=/dev/zero of=/dev/null bs=4k count=800 2>/dev/null
+	while [ $n -lt 50 ]; do n=$((n + 1)); done
+	/bin/busybox dd if=/dev/zero of=/dev/null bs=4k count=200 2>/dev/null
 done
 """
 JOB = """
